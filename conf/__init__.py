@@ -1,0 +1,1 @@
+"""The shipped configuration: config.yaml and one folder a group."""

@@ -1,0 +1,70 @@
+"""API keys: read by the name of their variable, and never shown.
+
+Every key that a run reads is remembered here; `redact` takes it out of any text before the text is
+logged, written or raised. Keys of well-known forms are taken out even if nobody read them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from core.errors import InputError
+
+HIDDEN: Final = "[redacted]"
+#: Values shorter than this are not keys and would blot out ordinary text.
+SHORTEST_KEY: Final = 6
+_BEARER: Final = re.compile(
+    r"(?i)\b(bearer|x-api-key|api[_-]?key|authorization)(\"?\s*[:=]\s*\"?|\s+)([^\s\"',}]{6,})"
+)
+_WELL_KNOWN: Final = re.compile(
+    r"\b(?:sk|pplx|tvly|xai|gsk|AIza|hf|rk|pk)[-_][A-Za-z0-9_\-]{12,}\b|\bAIza[A-Za-z0-9_\-]{20,}"
+)
+
+
+class Keys:
+    """The keys of one run."""
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        self._environ = os.environ if environ is None else environ
+        self._seen: set[str] = set()
+
+    def get(self, variable: str | None) -> str | None:
+        """The key in an environment variable; None when no variable is named.
+
+        Raises InputError when the named variable is unset or empty.
+        """
+        if variable is None:
+            return None
+        value = self._environ.get(variable, "").strip()
+        if not value:
+            raise InputError(f"the environment variable {variable} is not set", expected="an API key in it")
+        self.remember(value)
+        return value
+
+    def has(self, variable: str | None) -> bool:
+        return variable is None or bool(self._environ.get(variable, "").strip())
+
+    def remember(self, value: str) -> None:
+        """Take this value out of every text from now on."""
+        if len(value) >= SHORTEST_KEY:
+            self._seen.add(value)
+
+    def redact(self, text: str) -> str:
+        """The text without keys."""
+        for value in sorted(self._seen, key=len, reverse=True):
+            text = text.replace(value, HIDDEN)
+        text = _BEARER.sub(lambda match: match[1] + match[2] + HIDDEN, text)
+        return _WELL_KNOWN.sub(HIDDEN, text)
+
+    def redact_all(self, value: Any) -> Any:
+        """The same for every text inside a JSON value."""
+        if isinstance(value, str):
+            return self.redact(value)
+        if isinstance(value, Mapping):
+            return {key: self.redact_all(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.redact_all(item) for item in value]
+        return value

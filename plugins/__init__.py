@@ -1,0 +1,1 @@
+"""The built-in benchmarks. Each is registered through the entry-point group `leadline`."""
