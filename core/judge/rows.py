@@ -1,0 +1,59 @@
+"""From a judge's answer to the rows of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from core.judge.question import Answer, Question
+from core.model import RULE_JUDGE, Failure, Judgement, Submission
+
+
+def judgement(
+    question: Question, unit: str, answer: Answer, read: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+) -> Judgement:
+    """The row of one unit. `read` makes the unit's verdict of the answer's schema-checked value.
+
+    A recorded verdict is taken as it stands; an answer that failed gives a row without a verdict.
+    """
+    verdict: Mapping[str, Any] | None = None
+    error, judge, explanation = answer.error, answer.judge, None
+    recorded = answer.verdicts.get(unit)
+    if recorded is not None:
+        verdict, error, explanation = recorded.verdict, recorded.error, recorded.explanation
+        judge = recorded.judge or answer.judge
+        if verdict is None and error is None:
+            error = Failure(kind="not_recorded", message="the recorded verdict is null")
+    elif answer.value is not None and error is None:
+        verdict = read(answer.value)
+        explanation = str(answer.value.get("explanation") or answer.value.get("reasoning") or "") or None
+    return Judgement(
+        task_id=question.task_id,
+        attempt=question.attempt,
+        unit=unit,
+        repeat=question.repeat,
+        verdict=verdict,
+        error=error,
+        judge=judge,
+        explanation=explanation,
+        raw=answer.raw,
+        usage=answer.usage,
+        latency_s=answer.latency_s,
+        cost_usd=answer.cost_usd,
+        cost_source=answer.cost_source,
+        prompt_digest=question.digest,
+        judged_at=answer.asked_at,
+    )
+
+
+def by_rule(submission: Submission, unit: str, repeat: int, verdict: Mapping[str, Any]) -> Judgement:
+    """The row of a unit that needs no judge: the submission is empty, refused, failed or timed out."""
+    return Judgement(
+        task_id=submission.task_id,
+        attempt=submission.attempt,
+        unit=unit,
+        repeat=repeat,
+        verdict=verdict,
+        judge=RULE_JUDGE,
+        explanation=f"decided by rule: the submission's status is {submission.status}",
+    )
