@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 async def as_done(
     items: Iterable[T], work: Callable[[T], Awaitable[R]], *, width: int
-) -> AsyncIterator[tuple[T, R]]:
+) -> AsyncGenerator[tuple[T, R], None]:
     """(item, result) in the order of completion, with at most `width` at work.
 
     The first exception of `work` ends the iteration and is raised; the rest is cancelled. Closing the

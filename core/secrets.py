@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from core.errors import InputError
@@ -52,19 +52,32 @@ class Keys:
         if len(value) >= SHORTEST_KEY:
             self._seen.add(value)
 
-    def redact(self, text: str) -> str:
-        """The text without keys."""
+    def strip(self, text: str) -> str:
+        """The text without the keys that this run read; everything else stays as it is."""
         for value in sorted(self._seen, key=len, reverse=True):
             text = text.replace(value, HIDDEN)
+        return text
+
+    def redact(self, text: str) -> str:
+        """For logs and errors: the text without keys, nor anything that looks like one."""
+        text = self.strip(text)
         text = _BEARER.sub(lambda match: match[1] + match[2] + HIDDEN, text)
         return _WELL_KNOWN.sub(HIDDEN, text)
 
-    def redact_all(self, value: Any) -> Any:
-        """The same for every text inside a JSON value."""
-        if isinstance(value, str):
-            return self.redact(value)
-        if isinstance(value, Mapping):
-            return {key: self.redact_all(item) for key, item in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [self.redact_all(item) for item in value]
-        return value
+    def stripped(self, value: Any) -> Any:
+        """`strip` for every text inside a JSON value."""
+        return _each_text(value, self.strip)
+
+    def redacted(self, value: Any) -> Any:
+        """`redact` for every text inside a JSON value."""
+        return _each_text(value, self.redact)
+
+
+def _each_text(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {key: _each_text(item, change) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_each_text(item, change) for item in value]
+    return value

@@ -27,6 +27,8 @@ def judgement(
     elif answer.value is not None and error is None:
         verdict = read(answer.value)
         explanation = str(answer.value.get("explanation") or answer.value.get("reasoning") or "") or None
+    # an answer that decides several units is paid once: its cost stands in the first unit's row
+    first = unit == question.units[0]
     return Judgement(
         task_id=question.task_id,
         attempt=question.attempt,
@@ -36,11 +38,11 @@ def judgement(
         error=error,
         judge=judge,
         explanation=explanation,
-        raw=answer.raw,
-        usage=answer.usage,
-        latency_s=answer.latency_s,
-        cost_usd=answer.cost_usd,
-        cost_source=answer.cost_source,
+        raw=answer.raw if first else None,
+        usage=answer.usage if first else None,
+        latency_s=answer.latency_s if first else None,
+        cost_usd=answer.cost_usd if first else None,
+        cost_source=answer.cost_source if first else None,
         prompt_digest=question.digest,
         judged_at=answer.asked_at,
     )

@@ -1,0 +1,163 @@
+"""Composing a configuration from conf/, the plugins' configs and the command line.
+
+Hydra ends a process with 1 on an unknown key; here every refusal becomes an InputError with the close
+names, before Hydra's own entry is called.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+
+from core.cmdline import GROUPS
+from core.errors import InputError
+from core.plugin_manager import PluginManager
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+CONFIG_MODULE: Final = "conf"
+CONFIG_NAME: Final = "config"
+VERSION_BASE: Final = "1.3"
+
+
+def add_search_paths(manager: PluginManager) -> None:
+    """Make Hydra look into the plugins' config folders too, after ours."""
+    from hydra.core.config_search_path import ConfigSearchPath
+    from hydra.core.plugins import Plugins
+    from hydra.plugins.search_path_plugin import SearchPathPlugin
+
+    paths = manager.search_paths()
+
+    class LeadlineSearchPath(SearchPathPlugin):
+        """The folders that plugins name in `config_search_path`."""
+
+        def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+            for path in paths:
+                search_path.append(provider=CONFIG_MODULE, path=path)
+
+    registry = Plugins.instance()
+    for known in registry.discover(SearchPathPlugin):
+        if known.__name__ == LeadlineSearchPath.__name__:
+            registry.class_name_to_class.pop(f"{known.__module__}.{known.__qualname__}", None)
+            registry.plugin_type_to_subclass_list[SearchPathPlugin].remove(known)
+    registry.register(LeadlineSearchPath)
+
+
+def compose(overrides: Sequence[str], config_dir: str | None = None) -> dict[str, Any]:
+    """The composed tree, as plain data; raises InputError."""
+    return plain_tree(_compose(overrides, config_dir))
+
+
+def plain_tree(config: DictConfig) -> dict[str, Any]:
+    """The tree that Hydra hands to a job, as plain data; raises InputError."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        tree = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        raise InputError(str(error).splitlines()[0], where=getattr(error, "full_key", None) or None) from None
+    assert isinstance(tree, dict)
+    return {str(key): value for key, value in tree.items()}
+
+
+def expand(overrides: Sequence[str]) -> Iterator[list[str]]:
+    """The jobs of a sweep: every combination of the values that overrides list with commas."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    choices: list[list[str]] = []
+    for parsed in OverridesParser.create().parse_overrides(list(overrides)):
+        if parsed.is_sweep_override():
+            key = parsed.get_key_element()
+            choices.append([f"{key}={value}" for value in parsed.sweep_string_iterator()])
+        else:
+            choices.append([parsed.input_line or ""])
+    for combination in itertools.product(*choices):
+        yield list(combination)
+
+
+def _compose(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_module
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.errors import HydraException
+
+    GlobalHydra.instance().clear()
+    searched = [f"hydra.searchpath=[{config_dir}]"] if config_dir else []
+    try:
+        with initialize_config_module(config_module=CONFIG_MODULE, version_base=VERSION_BASE):
+            return hydra_compose(CONFIG_NAME, overrides=[*searched, *overrides])
+    except HydraException as error:
+        raise _refusal(str(error), overrides, config_dir) from None
+    finally:
+        GlobalHydra.instance().clear()
+
+
+def _refusal(message: str, overrides: Sequence[str], config_dir: str | None) -> InputError:
+    """Hydra's complaint in our words, with close names."""
+    if found := re.search(r"Could not override '([^']+)'", message):
+        key = found[1]
+        return InputError(f"unknown key {key!r}{_close(key, _known_keys(overrides, config_dir))}", where=key)
+    if found := re.search(r"Could not (?:find|load) '([^'/]+)/([^']+)'", message):
+        group, name = found[1], found[2]
+        names = options(group)
+        return InputError(
+            f"no {group} is called {name!r}{_close(name, names)}",
+            where=group,
+            expected=f"one of {', '.join(names)}",
+        )
+    if found := re.search(r"You must specify '([^']+)'", message):
+        group = found[1]
+        return InputError(
+            f"{group} is not given", where=group, expected=f"{group}=NAME, one of {', '.join(options(group))}"
+        )
+    return InputError(
+        message.split("\nSee https://", maxsplit=1)[0].split("\nConfig search path", maxsplit=1)[0].strip()
+    )
+
+
+def options(group: str) -> list[str]:
+    """The names that a config group offers, from us and from plugins."""
+    from hydra import initialize_config_module
+    from hydra.core.global_hydra import GlobalHydra
+
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_module(config_module=CONFIG_MODULE, version_base=VERSION_BASE):
+            loader = GlobalHydra.instance().config_loader()
+            return sorted(name for name in loader.get_group_options(group) if not name.startswith("_"))
+    finally:
+        GlobalHydra.instance().clear()
+
+
+def _known_keys(overrides: Sequence[str], config_dir: str | None) -> list[str]:
+    """Every key of the configuration that the chosen groups give, dotted."""
+    chosen = [word for word in overrides if word.partition("=")[0] in GROUPS]
+    try:
+        tree = _compose(chosen, config_dir)
+    except InputError:
+        return list(GROUPS)
+    from omegaconf import OmegaConf
+
+    return [*GROUPS, *_dotted(OmegaConf.to_container(tree, resolve=False))]
+
+
+def _dotted(tree: Any, prefix: str = "") -> Iterator[str]:
+    if not isinstance(tree, Mapping):
+        return
+    for key, value in tree.items():
+        yield f"{prefix}{key}"
+        yield from _dotted(value, f"{prefix}{key}.")
+
+
+def _close(name: str, known: Sequence[str]) -> str:
+    found = get_close_matches(name, known, n=3)
+    if not found and "." in name:
+        section, _, leaf = name.rpartition(".")
+        inside = {key.rpartition(".")[2]: key for key in known if key.rpartition(".")[0] == section}
+        found = [inside[key] for key in get_close_matches(leaf, list(inside), n=3)]
+    return f"; did you mean {' or '.join(repr(key) for key in found)}?" if found else ""

@@ -1,0 +1,222 @@
+"""The typed configuration of one run.
+
+Hydra composes YAML and overrides to a plain tree; `RunConfig` checks it before anything is sent. The
+sections `benchmark`, `system` and `judge` have the keys that the engine reads; what else they hold
+belongs to the plugin that their names point to, and its factory checks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from core.digest import json_digest, plain
+from core.errors import InputError
+
+#: Keys that may differ between two starts of one run folder: where things lie, how fast, how much.
+_NOT_IN_DIGEST: Final = frozenset({"out", "store", "dry_run", "budget", "retry", "fail_on", "progress"})
+_PACE: Final = frozenset({"max_in_flight", "requests_per_minute", "retry", "timeout_s"})
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
+
+    def plain(self) -> dict[str, Any]:
+        """The section as a factory gets it."""
+        found: dict[str, Any] = plain(self.model_dump())
+        return found
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Retry(_Strict):
+    """The retry layer: tries a call may take, and the longest single wait in seconds."""
+
+    attempts: int = Field(default=6, ge=1, le=100)
+    max_wait_s: float = Field(default=60.0, ge=0)
+
+
+class BenchmarkSection(_Section):
+    """`headline` is the metric without which a task counts as having no number."""
+
+    name: str
+    loader: str
+    grader: str
+    aggregator: str
+    headline: str
+    source: str = "sample"
+    revision: str | None = None
+    coverage_floor: float = Field(default=0.95, ge=0, le=1)
+    strict: bool = False
+    repeats: int = Field(default=1, ge=1)
+    fail_on: str | float | None = None
+
+    @property
+    def floor(self) -> float:
+        """The least coverage at which a score is published; strict wants all of it."""
+        return 1.0 if self.strict else self.coverage_floor
+
+
+class SystemSection(_Section):
+    """`efforts` maps effort words to an adapter's settings; null: any word is handed on."""
+
+    name: str
+    adapter: str
+    label: str | None = None
+    family: str | None = None
+    max_in_flight: int = Field(default=8, ge=1)
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    on_failure: Literal["zero", "missing"] = "zero"
+    default_effort: str | None = None
+    efforts: Mapping[str, Mapping[str, Any]] | None = None
+    retry: Retry = Retry()
+
+
+class JudgeSection(_Section):
+    name: str
+    provider: str
+    model: str | None = None
+    family: str | None = None
+    epoch: int = 0
+    repeats: int | None = Field(default=None, ge=1)
+    max_in_flight: int = Field(default=32, ge=1)
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    retry: Retry = Retry()
+
+
+class BudgetSection(_Strict):
+    usd: float | None = Field(default=None, ge=0)
+    judge_usd: float | None = Field(default=None, ge=0)
+    confirm_usd: float = Field(default=100.0, ge=0)
+
+
+class Shard(_Strict):
+    """Every `of`-th task, beginning with the `number`-th; numbers from 1."""
+
+    number: int = Field(ge=1)
+    of: int = Field(ge=1)
+
+    @model_validator(mode="after")
+    def _inside(self) -> Shard:
+        if self.number > self.of:
+            raise ValueError(f"shard {self.number}/{self.of}: the first number is 1 … {self.of}")
+        return self
+
+
+class RunConfig(_Strict):
+    """All of one run. Built only by `from_tree`, which turns every fault into an InputError."""
+
+    benchmark: BenchmarkSection
+    system: SystemSection
+    judge: JudgeSection
+    pages: Mapping[str, Any] = Field(default_factory=dict)
+    effort: str | None = None
+    attempts: int = Field(default=1, ge=1)
+    tasks: tuple[str, ...] | None = None
+    where: Mapping[str, str] = Field(default_factory=dict)
+    sample: int | None = Field(default=None, ge=1)
+    seed: int = 0
+    limit: int | None = Field(default=None, ge=1)
+    shard: Shard | None = None
+    budget: BudgetSection = BudgetSection()
+    out: str | None = None
+    store: str | None = None
+    dry_run: bool = False
+    fail_on: Literal["any", "never"] | float | None = None
+    retry: Literal["none", "failed"] = "none"
+    progress: Literal["auto", "rich", "plain", "none"] = "auto"
+
+    @field_validator("tasks", mode="before")
+    @classmethod
+    def _words(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    @field_validator("where", mode="before")
+    @classmethod
+    def _labels(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {key: item if isinstance(item, str) else str(item) for key, item in value.items()}
+
+    @field_validator("shard", mode="before")
+    @classmethod
+    def _shard(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        number, slash, of = value.partition("/")
+        if not slash or not number.isdigit() or not of.isdigit():
+            raise ValueError(f"expected shard=i/n, for example shard=1/8, got {value!r}")
+        return {"number": int(number), "of": int(of)}
+
+    @field_validator("fail_on")
+    @classmethod
+    def _share(cls, value: Any) -> Any:
+        if isinstance(value, float) and not 0 <= value <= 1:
+            raise ValueError("expected any, never, or a share between 0 and 1")
+        return value
+
+    @classmethod
+    def from_tree(cls, tree: Mapping[str, Any]) -> RunConfig:
+        """Check a composed tree; raises InputError naming every faulty key."""
+        try:
+            config = cls.model_validate(dict(tree))
+        except ValidationError as error:
+            raise InputError(_describe(error)) from None
+        config.effort_settings()
+        return config
+
+    def effort_word(self) -> str | None:
+        return self.effort or self.system.default_effort
+
+    def effort_settings(self) -> dict[str, Any]:
+        """What the chosen effort means for the system; an unknown word is refused."""
+        word, known = self.effort_word(), self.system.efforts
+        if word is None or known is None:
+            return {}
+        if word not in known:
+            close = get_close_matches(word, list(known), n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise InputError(
+                f"system {self.system.name!r} has no effort {word!r}{hint}",
+                where="effort",
+                expected=f"one of {', '.join(known)}",
+            )
+        return dict(known[word])
+
+    def missing_share(self) -> float | None:
+        """The share of expected judgements that may be missing; None: any share."""
+        chosen = self.fail_on if self.fail_on is not None else self.benchmark.fail_on
+        if chosen == "never":
+            return None
+        return 0.0 if chosen in (None, "any") else float(chosen)
+
+    def digest(self, *, without_shard: bool = False) -> str:
+        """What makes two starts the same run: all but places, pace and money."""
+        tree = {key: item for key, item in self.model_dump().items() if key not in _NOT_IN_DIGEST}
+        for section in ("system", "judge"):
+            tree[section] = {key: item for key, item in tree[section].items() if key not in _PACE}
+        tree["benchmark"] = {key: item for key, item in tree["benchmark"].items() if key != "fail_on"}
+        if without_shard:
+            tree.pop("shard")
+        return json_digest(plain(tree))
+
+
+def _describe(error: ValidationError) -> str:
+    """One line a fault: key, what is wrong, what came; close names for unknown keys."""
+    lines = []
+    for fault in error.errors():
+        key = ".".join(str(part) for part in fault["loc"] if part != "float" and "[" not in str(part))
+        if fault["type"] == "extra_forbidden":
+            close = get_close_matches(key, list(RunConfig.model_fields), n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            lines.append(f"unknown key {key!r}{hint}")
+        elif fault["type"] == "missing":
+            lines.append(f"{key}: missing")
+        else:
+            lines.append(f"{key}: {fault['msg']}; got {fault['input']!r}")
+    return "; ".join(dict.fromkeys(lines))

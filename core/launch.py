@@ -1,0 +1,119 @@
+"""From the words of `core.run` to jobs: one in this process, or a sweep through Hydra's launchers.
+
+Every combination of a sweep is composed and checked before the first job starts. Jobs write their exit code
+into run.json, because a launcher may run them elsewhere; the process ends with the worst of them.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from core.cmdline import is_sweep, prepare
+from core.compose import (
+    CONFIG_MODULE,
+    CONFIG_NAME,
+    VERSION_BASE,
+    add_search_paths,
+    compose,
+    expand,
+    plain_tree,
+)
+from core.errors import InputError
+from core.plugin_manager import PluginManager
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+REFUSED: Final = 2
+_HYDRA_OPTIONS: Final = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--resolve", "-r", "--package", "-p")
+
+
+def launch(argv: Sequence[str]) -> int:
+    """Run what the words say; returns the exit code."""
+    try:
+        words = prepare(argv)
+        plugins = PluginManager.discover()
+        add_search_paths(plugins)
+        config_dir, overrides = _split(words)
+        if is_sweep(words):
+            return _sweep(overrides, config_dir, plugins)
+        tree = compose(overrides, config_dir)
+        if any(word.split("=")[0] in _HYDRA_OPTIONS for word in words):
+            _hydra(words)
+            return 0
+    except InputError as error:
+        sys.stderr.write(f"refused: {error}\n")
+        return REFUSED
+    from core.app import run
+
+    return run(tree, plugins)
+
+
+def _split(words: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The value of --config-dir, and the words that are no options."""
+    config_dir, overrides, rest = None, [], iter(words)
+    for word in rest:
+        if word in ("--config-dir", "-cd"):
+            config_dir = next(rest, None)
+        elif word.startswith("--config-dir="):
+            config_dir = word.partition("=")[2]
+        elif word in ("--package", "-p", "--cfg", "-c", "--info", "-i"):
+            next(rest, None)
+        elif not word.startswith("-"):
+            overrides.append(word)
+    if config_dir is not None and not Path(config_dir).is_dir():
+        raise InputError("not a folder", where="--config-dir", got=config_dir)
+    return (str(Path(config_dir).resolve()) if config_dir else None), overrides
+
+
+def _sweep(overrides: list[str], config_dir: str | None, plugins: PluginManager) -> int:
+    from core.app import worst
+    from core.config import RunConfig
+    from core.runfolder import RUN, default_name, free_folder, read_json
+
+    jobs = list(expand(overrides))
+    trees = [compose(job, config_dir) for job in jobs]
+    for tree in trees:
+        RunConfig.from_tree(tree)
+    outs = {tree.get("out") for tree in trees}
+    if len(outs) > 1:
+        raise InputError("out is the folder of the whole sweep", where="out", expected="one folder")
+    out = outs.pop()
+    folder = Path(out) if out else free_folder(Path("runs"), default_name(time.time(), "sweep"))
+    folder.mkdir(parents=True, exist_ok=True)
+    options = ["--config-dir", config_dir] if config_dir else []
+    _hydra(["--multirun", *options, *(word for word in overrides if not word.startswith("out=")), f"out='{folder}'"])
+    codes: list[int] = []
+    for path in sorted(folder.glob(f"*/{RUN}")):
+        code = (read_json(path) or {}).get("exit_code")
+        codes.append(code if isinstance(code, int) else 1)
+    codes += [1] * max(0, len(jobs) - len(codes))  # a job without a run.json counts as a bug
+    sys.stderr.write(f"sweep: {len(jobs)} jobs, exit codes {sorted(codes)}; folders in {folder}\n")
+    return worst(codes)
+
+
+def _hydra(words: Sequence[str]) -> None:
+    import hydra
+
+    sys.argv = [sys.argv[0], *words]
+    hydra.main(config_path=f"pkg://{CONFIG_MODULE}", config_name=CONFIG_NAME, version_base=VERSION_BASE)(_job)()
+
+
+def _job(config: DictConfig) -> None:
+    run_job(config)
+
+
+def run_job(config: DictConfig) -> int:
+    """One job of a sweep; writes its exit code into its run.json and never ends the process."""
+    from hydra.core.hydra_config import HydraConfig
+
+    from core.app import SweepJob, run
+
+    plugins = PluginManager.discover()
+    tree = plain_tree(config)
+    number = HydraConfig.get().job.num
+    return run(tree, plugins, sweep=SweepJob(Path(str(tree["out"])), number))

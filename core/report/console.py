@@ -1,0 +1,130 @@
+"""What a run says on the terminal: the plan before, the numbers after, and what went wrong.
+
+Everything goes to stderr but the result, which goes to stdout, so that it can be kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console as RichConsole
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from core.preflight import money
+
+#: What each exit code means, for people.
+_CODES = {
+    0: "all expected numbers are there",
+    3: "some expected number is missing",
+    4: "stopped by the budget",
+    130: "interrupted",
+}
+
+
+class Console:
+    """Where a run speaks."""
+
+    def __init__(self, out: RichConsole | None = None, err: RichConsole | None = None) -> None:
+        self.out = out or RichConsole(highlight=False, soft_wrap=True)
+        self.err = err or RichConsole(stderr=True, highlight=False, soft_wrap=True)
+
+    def say(self, text: str) -> None:
+        self.err.print(Text(text))
+
+    def refused(self, message: str) -> None:
+        self.err.print(Text("refused: ", style="bold red") + Text(message))
+
+    def failed(self, message: str) -> None:
+        self.err.print(Text("error: ", style="bold red") + Text(message))
+
+    def plan(self, plan: Mapping[str, Any], warnings: Sequence[str]) -> None:
+        """What will be done, and what it is expected to cost."""
+        effort = f", effort {plan['effort']}" if plan["effort"] else ""
+        self.say(f"{plan['benchmark']}: system {plan['system']}{effort}, judge {plan['judge']}")
+        self.say(
+            f"{plan['tasks']} of {plan['of']} tasks x {plan['attempts']} attempts"
+            f" = {plan['submissions']} submissions;"
+            f" {plan['judgements']:,} judgements ({plan['repeats']} repeats)"
+        )
+        self.say(
+            f"expected cost, if nothing is stored yet: solving {money(plan['solving_usd'])},"
+            f" judging {money(plan['judging_usd'])}"
+        )
+        self.warn(warnings)
+
+    def warn(self, warnings: Sequence[str]) -> None:
+        for warning in warnings:
+            self.err.print(Text("warning: ", style="bold yellow") + Text(warning))
+
+    def result(self, summary: Mapping[str, Any], code: int, folder: Path) -> None:
+        """The numbers of a run, each with its interval, spread and count."""
+        judge = summary["judge"]
+        title = " · ".join(
+            str(word)
+            for word in (summary["benchmark"], summary["system"], summary["effort"], f"judge {judge['name']}")
+            if word
+        )
+        table = Table(title=escape(title), title_justify="left", title_style="bold")
+        for name in ("metric", "value", "95 % interval", "sd of runs", "n"):
+            table.add_column(name, justify="left" if name == "metric" else "right")
+        for name, metric in summary["metrics"].items():
+            table.add_row(
+                escape(name),
+                _number(metric["value"]),
+                "–" if metric["low"] is None else f"{_number(metric['low'])} … {_number(metric['high'])}",
+                _number(metric["sd"]),
+                str(metric["n"]),
+            )
+        self.out.print(table)
+        for group, members in summary["groups"].items():
+            self.out.print(_group_table(group, members))
+        self.out.print(Text(_counts(summary)))
+        self.out.print(Text(_bill(summary)))
+        self.warn(summary["warnings"])
+        self.out.print(Text(f"{_CODES.get(code, 'ended')} (exit {code}); files in {folder}"))
+
+
+def _group_table(group: str, members: Mapping[str, Mapping[str, Any]]) -> Table:
+    names = list(dict.fromkeys(name for values in members.values() for name in values))
+    table = Table(title=escape(f"by {group}"), title_justify="left")
+    table.add_column(group)
+    for name in names:
+        table.add_column(escape(name), justify="right")
+    for member, values in members.items():
+        table.add_row(escape(member), *(_number(values.get(name)) for name in names))
+    return table
+
+
+def _counts(summary: Mapping[str, Any]) -> str:
+    coverage = summary["coverage"]
+    share = "–" if coverage is None else f"{coverage:.1%}"
+    parts = [
+        f"tasks scored {summary['n_scored']}/{summary['n_tasks']}",
+        f"judgements {summary['n_graded']:,}/{summary['n_expected']:,} ({share})",
+    ]
+    if summary["errors"]:
+        parts.append("errors " + ", ".join(f"{kind} {count}" for kind, count in summary["errors"].items()))
+    return "; ".join(parts)
+
+
+def _bill(summary: Mapping[str, Any]) -> str:
+    cost, latency = summary["cost"], summary["latency"]
+    text = f"cost {money(cost['usd'])} (solving {money(cost['system_usd'])}, judging {money(cost['judge_usd'])}"
+    text += f", {cost['source']})" if cost["source"] else ")"
+    if cost["unknown_calls"]:
+        text += f"; {cost['unknown_calls']} calls of unknown cost"
+    if latency["median_s"] is not None:
+        text += f"; latency median {latency['median_s']:.1f} s, P90 {latency['p90_s']:.1f} s"
+    return text
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.3f}" if abs(value) < 1 else f"{value:.2f}"

@@ -1,0 +1,225 @@
+"""The folder of a run: what is written, in what order, and by whom.
+
+`run.json` is the lock: what was run, with digests. Rows are streamed to part files as tasks are graded and put
+into the order of the source at the end, so that memory stays flat and the files don't depend on who finished
+first. Every file carries its schema and is replaced as a whole, never half written.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, Final
+
+from core.errors import InputError
+from core.model import Judgement, Submission, Task, TaskScore
+
+SCHEMAS: Final[Mapping[str, str]] = {
+    "run": "leadline/run/1",
+    "task": "leadline/task/1",
+    "submission": "leadline/submission/1",
+    "judgement": "leadline/judgement/1",
+    "score": "leadline/score/1",
+    "summary": "leadline/summary/1",
+}
+RUN, SUMMARY, TASKS, SCORES = "run.json", "summary.json", "tasks.jsonl", "scores.jsonl"
+SUBMISSIONS, JUDGEMENTS, LOG = "submissions.jsonl", "judgements.jsonl", "log.jsonl"
+
+
+def default_name(now: float, *words: str | None) -> str:
+    """`<UTC time>-<words>`, each word fit for a folder's name."""
+    stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ")
+    return "-".join([stamp, *(safe_word(word) for word in words if word)])
+
+
+def safe_word(word: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.+]+", "_", word).strip("._") or "x"
+
+
+def free_folder(parent: Path, name: str) -> Path:
+    """A folder that doesn't exist yet: name, name-2, …; made here, so that nobody else takes it."""
+    parent.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while True:
+        folder = parent / (name if number == 1 else f"{name}-{number}")
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return folder
+
+
+class RunFolder:
+    """A run's folder, locked for this process while it is open."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+        self._lock = _lock(path)
+        self._parts: dict[str, IO[bytes]] = {}
+        self._places: dict[str, list[tuple[tuple[int, ...], int, int]]] = {SUBMISSIONS: [], JUDGEMENTS: []}
+
+    def close(self) -> None:
+        for part in self._parts.values():
+            part.close()
+        for name in (SUBMISSIONS, JUDGEMENTS):
+            self._part_path(name).unlink(missing_ok=True)
+        self._lock.close()
+
+    def lock_config(self, digest: str) -> dict[str, Any] | None:
+        """What run.json of an earlier start says; refuses a folder of another run."""
+        known = read_json(self.path / RUN)
+        if known is None or known.get("refused"):
+            self._refuse_strangers()
+            return None
+        if known.get("config_digest") != digest:
+            raise InputError(
+                "the folder holds a run of another configuration",
+                where=str(self.path),
+                expected="the same configuration, to go on with it, or another out=",
+                got=f"config digest {str(known.get('config_digest'))[:12]}, now {digest[:12]}",
+            )
+        return known
+
+    def _refuse_strangers(self) -> None:
+        """A folder with a summary or scores but no run.json isn't ours to write over."""
+        for name in (SUMMARY, SCORES, SUBMISSIONS, JUDGEMENTS):
+            if (self.path / name).exists():
+                raise InputError(
+                    f"the folder has a {name} but no {RUN}", where=str(self.path), expected="another out="
+                )
+
+    def write_json(self, name: str, schema: str, content: Mapping[str, Any]) -> None:
+        """One JSON file, replaced as a whole."""
+        text = json.dumps({"schema": SCHEMAS[schema], **content}, ensure_ascii=False, indent=1, allow_nan=False)
+        replace_file(self.path / name, [text.encode() + b"\n"])
+
+    def write_rows(self, name: str, schema: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        replace_file(self.path / name, (line(schema, row) for row in rows))
+
+    def add_submission(self, task: Task, submission: Submission) -> None:
+        self._add(SUBMISSIONS, (task.index, submission.attempt), [line("submission", submission_row(submission))])
+
+    def add_judgements(self, task: Task, attempt: int, judgements: Sequence[Judgement]) -> None:
+        """The rows of one attempt, in the order of repeats and units."""
+        rows = sorted(judgements, key=row_order)
+        self._add(JUDGEMENTS, (task.index, attempt), [line("judgement", judgement_row(row)) for row in rows])
+
+    def finish_rows(self) -> None:
+        """Put the streamed rows into the order of the source."""
+        for name, places in self._places.items():
+            part = self._part(name)
+            part.flush()
+            with self._part_path(name).open("rb") as source:
+                replace_file(self.path / name, _blocks(source, sorted(places)))
+
+    def _add(self, name: str, order: tuple[int, ...], lines: Sequence[bytes]) -> None:
+        part, block = self._part(name), b"".join(lines)
+        self._places[name].append((order, part.tell(), len(block)))
+        part.write(block)
+
+    def _part(self, name: str) -> IO[bytes]:
+        if name not in self._parts:
+            self._parts[name] = self._part_path(name).open("wb")
+        return self._parts[name]
+
+    def _part_path(self, name: str) -> Path:
+        return self.path / f"{name}.part"
+
+
+def _blocks(source: IO[bytes], places: Iterable[tuple[tuple[int, ...], int, int]]) -> Iterator[bytes]:
+    for _, start, length in places:
+        source.seek(start)
+        yield source.read(length)
+
+
+def _lock(path: Path) -> IO[str]:
+    """Held until closed or until the process dies, however it dies."""
+    file = (path / ".lock").open("a+", encoding="utf-8")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.seek(0)
+        holder = file.read().strip() or "another process"
+        file.close()
+        raise InputError(
+            f"the folder is in use by {holder}", where=str(path), expected="another out=, or to wait for it"
+        ) from None
+    file.truncate(0)
+    file.write(f"process {os.getpid()}")
+    file.flush()
+    return file
+
+
+def line(schema: str, row: Mapping[str, Any]) -> bytes:
+    """One row of a JSON Lines file: UTF-8, no NaN, numbers unrounded."""
+    return (
+        json.dumps({"schema": SCHEMAS[schema], **row}, ensure_ascii=False, allow_nan=False).encode(
+            "utf-8", "surrogatepass"
+        )
+        + b"\n"
+    )
+
+
+def replace_file(path: Path, blocks: Iterable[bytes]) -> None:
+    """Write beside, then put in place: a reader sees the old file or the new one."""
+    beside = path.with_name(f"{path.name}.tmp")
+    with beside.open("wb") as file:
+        for block in blocks:
+            file.write(block)
+    beside.replace(path)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """A JSON object from a file; None when there is no file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"not JSON: {error}", where=str(path)) from None
+    if not isinstance(content, dict):
+        raise InputError("not a JSON object", where=str(path))
+    return content
+
+
+def row_order(row: Judgement) -> tuple[int, list[tuple[int, int, str]]]:
+    """Repeat, then unit, numbers inside a unit's name by their value."""
+    parts = re.split(r"(\d+)", row.unit)
+    return row.repeat, [(1, int(part), part) if part.isdecimal() else (0, 0, part) for part in parts]
+
+
+def task_row(task: Task) -> dict[str, Any]:
+    return task.model_dump(mode="json")
+
+
+def submission_row(submission: Submission) -> dict[str, Any]:
+    return submission.model_dump(mode="json")
+
+
+def judgement_row(judgement: Judgement) -> dict[str, Any]:
+    """Verdict and error are always written; what else is unknown is left out."""
+    row = judgement.model_dump(mode="json", exclude_none=True)
+    return {
+        "task_id": judgement.task_id,
+        "attempt": judgement.attempt,
+        "unit": judgement.unit,
+        "repeat": judgement.repeat,
+        "verdict": row.get("verdict"),
+        "error": row.get("error"),
+        "judge": judgement.judge,
+        "explanation": judgement.explanation,
+        **row,
+    }
+
+
+def score_row(score: TaskScore) -> dict[str, Any]:
+    return score.model_dump(mode="json")

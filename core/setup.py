@@ -1,0 +1,219 @@
+"""From a typed configuration to the parts of a run, with nothing sent and nothing written.
+
+Everything that can be refused is refused here: unknown names, faulty files, tasks that match nothing,
+recorded judgements that don't fit, missing keys, packages and files (all at once), money.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from core import preflight
+from core.calls import RetryPolicy
+from core.clock import Clock, RealClock
+from core.config import RunConfig
+from core.digest import json_digest, plain
+from core.errors import InputError
+from core.filters import select
+from core.http import Http
+from core.judge.desk import Desk
+from core.limiter import Limiters
+from core.logs import silent_logger
+from core.model import Task
+from core.parts import Aggregator, Grader, Judge, System, TaskLoader
+from core.plugin_manager import PluginManager
+from core.secrets import Keys
+from core.services import Services
+from core.summary import JudgeFacts
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a run needs, checked. `source_tasks` counts the source, `tasks` is what was chosen of it."""
+
+    config: RunConfig
+    plugins: PluginManager
+    services: Services
+    tasks: tuple[Task, ...]
+    source_tasks: int
+    system: System
+    judge: Judge
+    desk: Desk
+    grader: Grader
+    aggregator: Aggregator
+    repeats: int
+    estimate: preflight.Estimate
+    warnings: tuple[str, ...]
+
+    def tasks_digest(self) -> str:
+        """What the chosen tasks are, to the letter."""
+        return json_digest([json_digest(plain(task.model_dump())) for task in self.tasks])
+
+    def judge_facts(self) -> JudgeFacts:
+        prompts = json_digest(sorted(self.desk.prompts)) if self.desk.prompts else None
+        section = self.config.judge
+        return JudgeFacts(
+            section.name,
+            section.model,
+            self.services.keys.redacted(plain(getattr(self.judge, "settings", {}))),
+            prompts,
+            self.repeats,
+            section.family,
+        )
+
+    async def aclose(self) -> None:
+        """Close what the parts and the services hold open."""
+        for part in (self.system, self.judge):
+            close = getattr(part, "aclose", None)
+            if close is not None:
+                await close()
+        await self.services.http.aclose()
+
+
+def prepare(config: RunConfig, plugins: PluginManager, clock: Clock | None = None) -> Plan:
+    """Build and check the parts of a run; raises InputError."""
+    services = make_services(config, clock or RealClock())
+    benchmark = config.benchmark
+    source = load_tasks(config, plugins, services)
+    tasks = select(
+        source,
+        patterns=config.tasks,
+        where=config.where,
+        sample=config.sample,
+        seed=config.seed,
+        limit=config.limit,
+        shard=config.shard,
+    )
+    system: System = plugins.factory("system", config.system.adapter)(
+        {**config.system.plain(), "effort_settings": config.effort_settings()}, services
+    )
+    judge: Judge = plugins.factory("judge", config.judge.provider)(config.judge.plain(), services)
+    _raise_missing(preflight.missing(system, judge))
+    check_tasks = getattr(system, "check_tasks", None)
+    if check_tasks is not None:
+        check_tasks({task.id for task in source})
+
+    repeats = config.judge.repeats or getattr(judge, "highest_repeat", None) or benchmark.repeats
+    desk = make_desk(config, judge)
+    grader = make_grader(config, plugins, services, desk)
+    warnings = [*_part_warnings(judge, clock=services.clock), *_part_warnings(system, clock=services.clock)]
+    rows = getattr(judge, "rows", None)
+    if rows is not None:
+        ignored = preflight.check_recorded(
+            rows(),
+            tasks,
+            grader,
+            attempts=config.attempts,
+            repeats=repeats,
+            path=str(config.judge.plain().get("path")),
+        )
+        if ignored:
+            warnings.append(
+                f"{ignored} recorded judgements belong to no scheduled task, attempt or repeat: ignored"
+            )
+    cost = preflight.estimate(config, tasks, system=system, judge=judge, grader=grader, repeats=repeats)
+    return Plan(
+        config=config,
+        plugins=plugins,
+        services=services,
+        tasks=tuple(tasks),
+        source_tasks=len(source),
+        system=system,
+        judge=judge,
+        desk=desk,
+        grader=grader,
+        aggregator=make_aggregator(config, plugins, services),
+        repeats=repeats,
+        estimate=cost,
+        warnings=tuple(warnings),
+    )
+
+
+def make_services(config: RunConfig, clock: Clock) -> Services:
+    return Services(
+        http=Http(clock),
+        limiter=Limiters(clock),
+        clock=clock,
+        rng=random.Random(config.seed),  # noqa: S311 - jitter and draws, not secrets
+        log=silent_logger(),
+        keys=Keys(),
+        effort=config.effort_word(),
+    )
+
+
+def load_tasks(config: RunConfig, plugins: PluginManager, services: Services) -> list[Task]:
+    """Every task of the source, numbered; ids must differ."""
+    loader: TaskLoader = plugins.factory("task loader", config.benchmark.loader)(
+        config.benchmark.plain(), services
+    )
+    tasks: list[Task] = []
+    seen: set[str] = set()
+    for task in loader.load():
+        if task.id in seen:
+            raise InputError(f"task id {task.id!r} is given twice", where=config.benchmark.source)
+        seen.add(task.id)
+        tasks.append(task.model_copy(update={"index": len(tasks)}))
+    if not tasks:
+        raise InputError("the source has no task", where=config.benchmark.source)
+    return tasks
+
+
+def make_desk(config: RunConfig, judge: Judge) -> Desk:
+    section = config.judge
+    return Desk(
+        judge,
+        name=section.name,
+        width=section.max_in_flight,
+        policy=RetryPolicy(section.retry.attempts, section.retry.max_wait_s, "judge"),
+        epoch=section.epoch,
+        retry_failed=config.retry == "failed",
+    )
+
+
+def make_grader(config: RunConfig, plugins: PluginManager, services: Services, desk: Desk | None) -> Grader:
+    grader: Grader = plugins.factory("grader", config.benchmark.grader)(
+        config.benchmark.plain(), replace(services, judge=desk)
+    )
+    return grader
+
+
+def make_aggregator(config: RunConfig, plugins: PluginManager, services: Services) -> Aggregator:
+    aggregator: Aggregator = plugins.factory("aggregator", config.benchmark.aggregator)(
+        config.benchmark.plain(), services
+    )
+    return aggregator
+
+
+def _part_warnings(part: Any, *, clock: Clock) -> Sequence[str]:
+    """What a part wants every report to say. `warnings(today)` is optional."""
+    warn = getattr(part, "warnings", None)
+    return list(warn(datetime.fromtimestamp(clock.now(), UTC).date())) if warn is not None else []
+
+
+def _raise_missing(found: Sequence[str]) -> None:
+    if found:
+        raise InputError("can't start: " + "; ".join(found))
+
+
+def describe(plan: Plan) -> Mapping[str, Any]:
+    """The plan in numbers, for people and for run.json."""
+    config = plan.config
+    expected = sum(plan.grader.expected(task, None) for task in plan.tasks) * plan.repeats * config.attempts
+    return {
+        "benchmark": config.benchmark.name,
+        "system": config.system.label or config.system.name,
+        "effort": config.effort_word(),
+        "judge": config.judge.name,
+        "tasks": len(plan.tasks),
+        "of": plan.source_tasks,
+        "attempts": config.attempts,
+        "repeats": plan.repeats,
+        "submissions": len(plan.tasks) * config.attempts,
+        "judgements": expected,
+        "solving_usd": plan.estimate.solving_usd,
+        "judging_usd": plan.estimate.judging_usd,
+    }

@@ -1,0 +1,240 @@
+"""What has been solved and judged: one SQLite file a machine.
+
+Every result lies under the digest of all that shaped it, so that running again does only what is missing.
+Each row is committed when it arrives: a killed process loses what was in flight and nothing else.
+Single flight: whoever starts on a key takes its lease; others wait. A lease of a dead process is free.
+
+Tables: `submission` and `answer` (results), `call` (every paid call, also failed ones: the ledger of a
+run folder), `lease`. SQLite's WAL breaks on network file systems: keep the file on a local disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from core.errors import InputError
+
+SCHEMA_VERSION: Final = 1
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS submission (
+    key TEXT PRIMARY KEY, task_id TEXT NOT NULL, attempt INTEGER NOT NULL, system TEXT NOT NULL,
+    status TEXT NOT NULL, body TEXT NOT NULL, created REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS answer (
+    key TEXT PRIMARY KEY, body TEXT NOT NULL, created REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS call (
+    id INTEGER PRIMARY KEY, run TEXT NOT NULL, role TEXT NOT NULL, key TEXT NOT NULL, at REAL NOT NULL,
+    model TEXT, usage TEXT, usd REAL, source TEXT, latency_s REAL, error TEXT, message TEXT, raw TEXT
+);
+CREATE INDEX IF NOT EXISTS call_run ON call (run, role);
+CREATE TABLE IF NOT EXISTS lease (key TEXT PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID;
+"""
+Role = Literal["system", "judge"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call to a provider, as the ledger keeps it. `usd` None is unknown; `raw` is kept of failures."""
+
+    run: str
+    role: Role
+    key: str
+    at: float
+    model: str | None = None
+    usage: dict[str, Any] | None = None
+    usd: float | None = None
+    source: str | None = None
+    latency_s: float | None = None
+    error: str | None = None
+    message: str | None = None
+    raw: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run folder has cost so far. `unknown` counts calls of unknown cost."""
+
+    usd: float = 0.0
+    calls: int = 0
+    unknown: int = 0
+
+
+class Store:
+    """The store of one machine, opened by one process. Not for threads."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._owner = _owner()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._db = sqlite3.connect(path, timeout=60, isolation_level=None)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            version = self._db.execute("PRAGMA user_version").fetchone()[0]
+            if version > SCHEMA_VERSION:
+                raise InputError(
+                    f"the store is of version {version}, made by a newer Leadline",
+                    where=str(path),
+                    expected=f"version {SCHEMA_VERSION} or older",
+                )
+            self._db.executescript(_TABLES)
+            self._db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+        except sqlite3.DatabaseError as error:
+            raise InputError(f"can't be opened as a store: {error}", where=str(path)) from None
+
+    def close(self) -> None:
+        self._db.execute("DELETE FROM lease WHERE owner = ?", (self._owner,))
+        self._db.close()
+
+    # results
+
+    def submission(self, key: str) -> dict[str, Any] | None:
+        return self._body("SELECT body FROM submission WHERE key = ?", key)
+
+    def answer(self, key: str) -> dict[str, Any] | None:
+        return self._body("SELECT body FROM answer WHERE key = ?", key)
+
+    def put_submission(
+        self,
+        key: str,
+        body: dict[str, Any],
+        *,
+        task_id: str,
+        attempt: int,
+        system: str,
+        status: str,
+        call: Call | None,
+    ) -> None:
+        """Keep a submission and the call that it took, in one commit.
+
+        `call` is None when its calls are in the ledger already.
+        """
+        with self._commit():
+            self._db.execute(
+                "INSERT OR REPLACE INTO submission VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (key, task_id, attempt, system, status, _json(body), call.at if call else time.time()),
+            )
+            if call is not None:
+                self._add_call(call)
+            self._db.execute("DELETE FROM lease WHERE key = ?", (key,))
+
+    def put_answer(self, key: str, body: dict[str, Any], call: Call | None = None) -> None:
+        """Keep an answer and the call that it took, in one commit.
+
+        `call` is None when its calls are in the ledger already.
+        """
+        with self._commit():
+            at = call.at if call is not None else time.time()
+            self._db.execute("INSERT OR REPLACE INTO answer VALUES (?, ?, ?)", (key, _json(body), at))
+            if call is not None:
+                self._add_call(call)
+            self._db.execute("DELETE FROM lease WHERE key = ?", (key,))
+
+    def _body(self, query: str, key: str) -> dict[str, Any] | None:
+        row = self._db.execute(query, (key,)).fetchone()
+        if row is None:
+            return None
+        body: dict[str, Any] = json.loads(row[0])
+        return body
+
+    # the ledger
+
+    def put_call(self, call: Call) -> None:
+        """Keep a call that gave no result: it may have cost money all the same."""
+        with self._commit():
+            self._add_call(call)
+
+    def spent(self, run: str, role: Role) -> Spent:
+        """What a run folder has cost over all its starts."""
+        usd, calls, unknown = self._db.execute(
+            "SELECT COALESCE(SUM(usd), 0.0), COUNT(*), COALESCE(SUM(usd IS NULL), 0) FROM call"
+            " WHERE run = ? AND role = ?",
+            (run, role),
+        ).fetchone()
+        return Spent(usd, calls, unknown)
+
+    def _add_call(self, call: Call) -> None:
+        self._db.execute(
+            "INSERT INTO call (run, role, key, at, model, usage, usd, source, latency_s, error, message, raw)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                call.run,
+                call.role,
+                call.key,
+                call.at,
+                call.model,
+                _json(call.usage) if call.usage else None,
+                call.usd,
+                call.source,
+                call.latency_s,
+                call.error,
+                call.message,
+                call.raw,
+            ),
+        )
+
+    # single flight
+
+    def take_lease(self, key: str) -> bool:
+        """Whether this process may work on the key: nobody else living does."""
+        with self._commit():
+            row = self._db.execute("SELECT owner FROM lease WHERE key = ?", (key,)).fetchone()
+            if row is not None and row[0] != self._owner and _alive(row[0]):
+                return False
+            self._db.execute("INSERT OR REPLACE INTO lease VALUES (?, ?)", (key, self._owner))
+            return True
+
+    def drop_lease(self, key: str) -> None:
+        """Give a key back without a result."""
+        self._db.execute("DELETE FROM lease WHERE key = ? AND owner = ?", (key, self._owner))
+
+    @contextmanager
+    def _commit(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _owner() -> str:
+    """This process, so that a later one with the same number is not taken for it."""
+    return f"{os.getpid()}:{_started(os.getpid())}"
+
+
+def _alive(owner: str) -> bool:
+    number, _, started = owner.partition(":")
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return _started(int(number)) == started
+
+
+def _started(process: int) -> str:
+    """When a process started, in the kernel's ticks; empty where /proc does not tell."""
+    try:
+        # the command's name, in parentheses, may hold blanks: count from behind it
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    # a zombie has ended although its number is not free yet
+    state, *rest = fields.rpartition(")")[2].split()
+    return "ended" if state == "Z" else rest[18]
