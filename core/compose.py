@@ -52,6 +52,24 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> dict[str
     return plain_tree(_compose(overrides, config_dir))
 
 
+def compose_group(group: str, overrides: Sequence[str]) -> dict[str, Any]:
+    """One choice of a group, with what it brings along; values that are still open are None."""
+    from omegaconf import OmegaConf
+
+    # the other groups are mandatory too: they are filled with whatever there is and not looked at
+    needed = [] if group == "experiment" else [other for other in ("benchmark", "system") if other != group]
+    filled = [f"{other}={options(other)[0]}" for other in needed]
+    tree = OmegaConf.to_container(_compose([*filled, *overrides], None), resolve=False)
+    assert isinstance(tree, dict)
+    return {str(key): _known(value) for key, value in tree.items()}
+
+
+def _known(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _known(item) for key, item in value.items()}
+    return None if value == "???" else value
+
+
 def plain_tree(config: DictConfig) -> dict[str, Any]:
     """The tree that Hydra hands to a job, as plain data; raises InputError."""
     from omegaconf import OmegaConf

@@ -40,7 +40,7 @@ def launch(argv: Sequence[str]) -> int:
         add_search_paths(plugins)
         config_dir, overrides = _split(words)
         if is_sweep(words):
-            return _sweep(overrides, config_dir, plugins)
+            return _sweep(overrides, config_dir)
         tree = compose(overrides, config_dir)
         if any(word.split("=")[0] in _HYDRA_OPTIONS for word in words):
             _hydra(words)
@@ -70,7 +70,7 @@ def _split(words: Sequence[str]) -> tuple[str | None, list[str]]:
     return (str(Path(config_dir).resolve()) if config_dir else None), overrides
 
 
-def _sweep(overrides: list[str], config_dir: str | None, plugins: PluginManager) -> int:
+def _sweep(overrides: list[str], config_dir: str | None) -> int:
     from core.app import worst
     from core.config import RunConfig
     from core.runfolder import RUN, default_name, free_folder, read_json
@@ -86,7 +86,9 @@ def _sweep(overrides: list[str], config_dir: str | None, plugins: PluginManager)
     folder = Path(out) if out else free_folder(Path("runs"), default_name(time.time(), "sweep"))
     folder.mkdir(parents=True, exist_ok=True)
     options = ["--config-dir", config_dir] if config_dir else []
-    _hydra(["--multirun", *options, *(word for word in overrides if not word.startswith("out=")), f"out='{folder}'"])
+    _hydra(
+        ["--multirun", *options, *(word for word in overrides if not word.startswith("out=")), f"out='{folder}'"]
+    )
     codes: list[int] = []
     for path in sorted(folder.glob(f"*/{RUN}")):
         code = (read_json(path) or {}).get("exit_code")

@@ -79,15 +79,7 @@ def prepare(config: RunConfig, plugins: PluginManager, clock: Clock | None = Non
     services = make_services(config, clock or RealClock())
     benchmark = config.benchmark
     source = load_tasks(config, plugins, services)
-    tasks = select(
-        source,
-        patterns=config.tasks,
-        where=config.where,
-        sample=config.sample,
-        seed=config.seed,
-        limit=config.limit,
-        shard=config.shard,
-    )
+    tasks = _select(config, source)
     system: System = plugins.factory("system", config.system.adapter)(
         {**config.system.plain(), "effort_settings": config.effort_settings()}, services
     )
@@ -130,6 +122,25 @@ def prepare(config: RunConfig, plugins: PluginManager, clock: Clock | None = Non
         repeats=repeats,
         estimate=cost,
         warnings=tuple(warnings),
+    )
+
+
+def list_tasks(config: RunConfig, plugins: PluginManager) -> tuple[list[Task], Grader]:
+    """The tasks that a configuration chooses, and the grader that knows what they expect."""
+    services = make_services(config, RealClock())
+    tasks = _select(config, load_tasks(config, plugins, services))
+    return tasks, make_grader(config, plugins, services, None)
+
+
+def _select(config: RunConfig, source: Sequence[Task]) -> list[Task]:
+    return select(
+        source,
+        patterns=config.tasks,
+        where=config.where,
+        sample=config.sample,
+        seed=config.seed,
+        limit=config.limit,
+        shard=config.shard,
     )
 
 

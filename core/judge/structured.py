@@ -1,0 +1,160 @@
+"""From a model's text to a schema-checked answer.
+
+Text of a model is hostile input: it may be prose around JSON, half an object, a megabyte of braces.
+Whatever it is, `parse_answer` gives a dict that the schema accepts, or CallError `empty` or `malformed`;
+nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import jsonschema
+
+from core.digest import json_digest, plain
+from core.errors import CallError
+from core.reply import shortened
+
+#: Characters that the search may look at in all, over its attempts at every brace: a bound on hostile text.
+_SEARCH_BUDGET: Final = 4_000_000
+#: What an attempt counts that ran into Python's recursion limit (its real length is not known).
+_DEEP: Final = 20_000
+_END_OF_THOUGHT: Final = "</think>"
+_VALIDATORS: Final[dict[str, Any]] = {}
+_VALIDATORS_KEPT: Final = 64
+
+
+class _Repeated(dict[str, Any]):
+    """An object in which keys stood twice; `repeated` are those."""
+
+    repeated: frozenset[str] = frozenset()
+
+
+def _pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(items)
+    if len(found) == len(items):
+        return found
+    marked = _Repeated(found)
+    seen: set[str] = set()
+    marked.repeated = frozenset(key for key, _ in items if key in seen or seen.add(key))  # type: ignore[func-returns-value]  # add gives None
+    return marked
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+# strict=False: models put raw line ends into strings
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_no_constant, strict=False)
+
+
+def first_object(text: str, required_keys: Iterable[str]) -> dict[str, Any] | None:
+    """The first balanced JSON object in the text that has all of these keys; None when there is none.
+
+    Tolerates prose and fences around it, braces in strings, objects that break off before it, objects
+    that hold it. What stands after the end of a thinking tag comes first.
+    """
+    required = frozenset(required_keys)
+    thought = text.rfind(_END_OF_THOUGHT)
+    if thought >= 0 and not text.lstrip().startswith("{"):  # inside an object the tag is only a quotation
+        found = _search(text, thought, required)
+        if found is not None:
+            return found
+    return _search(text, 0, required)
+
+
+def _search(text: str, start: int, required: frozenset[str]) -> dict[str, Any] | None:
+    budget = _SEARCH_BUDGET
+    at = text.find("{", start)
+    while at >= 0 and budget > 0:
+        try:
+            found, end = _DECODER.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            budget -= max(1, error.pos - at)
+        except (RecursionError, ValueError):  # too deep; a number too long to read
+            budget -= _DEEP
+        else:
+            if isinstance(found, dict) and found.keys() >= required:
+                return found
+            budget -= end - at
+        at = text.find("{", at + 1)
+    return None
+
+
+def parse_answer(text: str, schema: Mapping[str, Any], *, digest: str | None = None) -> dict[str, Any]:
+    """The answer in a model's text, as the schema wants it.
+
+    Fields that the schema does not know are dropped. `digest` is the schema's digest, if it is at hand.
+    Raises CallError `empty` for blank text, `malformed` for everything else that is not an answer: no
+    object with the required fields, one of them twice, a value of the wrong type or outside its enum.
+    """
+    if not text.strip():
+        raise CallError("empty", "the answer has no text")
+    required = schema.get("required") or schema.get("properties") or ()
+    try:
+        found = first_object(text, required)
+        if found is None:
+            raise _malformed(f"no JSON object with the fields {', '.join(required)}", text)
+        value = _known(found, schema)
+        fault = next(_validator(digest or json_digest(schema), schema).iter_errors(value), None)
+    except RecursionError as error:
+        raise _malformed("the JSON is nested too deep", text) from error
+    if fault is not None:
+        field = ".".join(str(part) for part in fault.absolute_path) or "the answer"
+        raise _malformed(f"{field}: {shortened(fault.message, 200)}", text)
+    return without_surrogates(value) if "\\u" in text else value  # type: ignore[no-any-return]  # a dict stays one
+
+
+def _known(value: Any, schema: Any) -> Any:
+    """The value without what the schema does not know; raises for a known field that stood twice."""
+    if not isinstance(schema, Mapping):
+        return value
+    if isinstance(value, dict):
+        fields = schema.get("properties")
+        if not isinstance(fields, Mapping):
+            return value
+        twice = sorted(value.repeated & fields.keys()) if isinstance(value, _Repeated) else ()
+        if twice:
+            raise CallError("malformed", f"the field {twice[0]!r} stands twice in the answer")
+        open_ended = isinstance(schema.get("additionalProperties"), Mapping)
+        return {
+            key: _known(item, fields[key]) if key in fields else item
+            for key, item in value.items()
+            if key in fields or open_ended
+        }
+    if isinstance(value, list) and "items" in schema:
+        return [_known(item, schema["items"]) for item in value]
+    return value
+
+
+def _validator(digest: str, schema: Mapping[str, Any]) -> Any:
+    """The compiled schema; compiling costs a hundred times what one check does."""
+    found = _VALIDATORS.get(digest)
+    if found is None:
+        compiled = plain(schema)
+        jsonschema.Draft202012Validator.check_schema(compiled)
+        if len(_VALIDATORS) >= _VALIDATORS_KEPT:
+            _VALIDATORS.clear()
+        found = _VALIDATORS[digest] = jsonschema.Draft202012Validator(compiled)
+    return found
+
+
+def without_surrogates(value: Any) -> Any:
+    """Texts in a JSON value made writable: a lone half of a surrogate pair becomes U+FFFD."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value
+    if isinstance(value, dict):
+        return {without_surrogates(key): without_surrogates(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [without_surrogates(item) for item in value]
+    return value
+
+
+def _malformed(message: str, text: str) -> CallError:
+    return CallError("malformed", message, raw=text[:20_000])
