@@ -119,23 +119,34 @@ def _refusal(message: str, overrides: Sequence[str], config_dir: str | None) -> 
     """Hydra's complaint in our words, with close names."""
     if found := re.search(r"Could not override '([^']+)'", message):
         key = found[1]
-        return InputError(f"unknown key {key!r}{_close(key, _known_keys(overrides, config_dir))}", where=key)
+        return InputError(f"unknown key {key!r}{_close(key, _known_keys(overrides, config_dir))}")
     if found := re.search(r"Could not (?:find|load) '([^'/]+)/([^']+)'", message):
         group, name = found[1], found[2]
         names = options(group)
         return InputError(
             f"no {group} is called {name!r}{_close(name, names)}",
-            where=group,
             expected=f"one of {', '.join(names)}",
         )
     if found := re.search(r"You must specify '([^']+)'", message):
         group = found[1]
-        return InputError(
-            f"{group} is not given", where=group, expected=f"{group}=NAME, one of {', '.join(options(group))}"
-        )
+        if (stranger := _unknown_top_key(overrides)) is not None:
+            return stranger
+        return InputError(f"no {group} is given", expected=f"{group}=NAME, one of {', '.join(options(group))}")
     return InputError(
         message.split("\nSee https://", maxsplit=1)[0].split("\nConfig search path", maxsplit=1)[0].strip()
     )
+
+
+def _unknown_top_key(overrides: Sequence[str]) -> InputError | None:
+    """The first word whose first key nothing is called: the likely reason why a group is not given."""
+    from core.config import RunConfig
+
+    known = [*GROUPS, *RunConfig.model_fields, "hydra"]
+    for word in overrides:
+        key = word.partition("=")[0].lstrip("+~").split(".")[0].split("@")[0].split("/")[0]
+        if key not in known:
+            return InputError(f"unknown key {key!r}{_close(key, known)}")
+    return None
 
 
 def options(group: str) -> list[str]:

@@ -199,3 +199,74 @@ class Aggregate(Frozen):
     metrics: Mapping[str, Metric]
     groups: Mapping[str, Mapping[str, Mapping[str, float | None]]] = Field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+
+class JudgeSummary(Frozen):
+    """Whose verdicts a summary rests on: they travel with every score.
+
+    `prompt_digest` covers the judge's system texts and answer schemas; `rows` counts the rows by the judge they
+    name; `dates` are the first and the last judgement's, UTC.
+    """
+
+    name: str
+    model: str | None
+    family: str | None
+    settings: Mapping[str, Any]
+    prompt_digest: str | None
+    repeats: int
+    rows: Mapping[str, int]
+    dates: Mapping[Literal["first", "last"], str | None]
+
+
+class Coverage(Frozen):
+    """The share of expected judgements that were decided, 0…1; null when none was expected."""
+
+    coverage: float | None
+    n_graded: int
+    n_expected: int
+
+
+class Cost(Frozen):
+    """Dollars. `source` joins where they come from; `unknown_calls` could not be priced and are not in them."""
+
+    usd: float
+    system_usd: float
+    judge_usd: float
+    unknown_calls: int
+    source: str | None
+
+
+class Latency(Frozen):
+    """Seconds of solving, over the `n` submissions that say."""
+
+    median_s: float | None
+    p90_s: float | None
+    n: int
+
+
+class Summary(Frozen):
+    """The content of summary.json.
+
+    `coverage` = Σ n_graded / Σ n_expected over all scheduled tasks; `n_scored` counts the tasks with a headline
+    number; `status`, `submissions` and `errors` count tasks, submissions and failures by kind.
+    """
+
+    benchmark: str
+    system: str
+    effort: str | None
+    judge: JudgeSummary
+    attempts: int
+    n_tasks: int
+    n_scored: int
+    n_graded: int
+    n_expected: int
+    coverage: float | None
+    coverage_by: Mapping[str, Mapping[str, Coverage]]
+    metrics: Mapping[str, Metric]
+    groups: Mapping[str, Mapping[str, Mapping[str, float | None]]]
+    status: Mapping[str, int]
+    submissions: Mapping[str, int]
+    errors: Mapping[str, int]
+    cost: Cost
+    latency: Latency
+    warnings: tuple[str, ...]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from core.errors import InputError
-from core.model import Judgement, Submission, Task, TaskScore
+from core.model import Judgement, Row, Submission, Task, TaskScore
 
 SCHEMAS: Final[Mapping[str, str]] = {
     "run": "leadline/run/1",
@@ -53,6 +53,36 @@ def free_folder(parent: Path, name: str) -> Path:
             number += 1
         else:
             return folder
+
+
+class RunFile(Row):
+    """The content of run.json. Either `refused` says why a job of a sweep never began, or the rest is there.
+
+    `run_id` outlives restarts; `config_digest` is over all that makes two starts the same run,
+    `shared_digest` over the same without the shard; `plan` has the counts and the expected cost; `exit_code`
+    is null while the run is going on.
+    """
+
+    exit_code: int | None
+    refused: str | None = None
+    run_id: str | None = None
+    leadline: str | None = None
+    config_digest: str | None = None
+    shared_digest: str | None = None
+    tasks_digest: str | None = None
+    started_at: str | None = None
+    finished_at: str | None = None
+    starts: int | None = None
+    asked: int | None = None
+    reused: int | None = None
+    solved_reused: int | None = None
+    judge_settings: Mapping[str, Any] | None = None
+    prompt_digest: str | None = None
+    plan: Mapping[str, Any] | None = None
+    plugins: Sequence[Mapping[str, Any]] | None = None
+    warnings: Sequence[str] | None = None
+    merged: Sequence[Mapping[str, Any]] | None = None
+    config: Mapping[str, Any] | None = None
 
 
 class RunFolder:

@@ -14,7 +14,20 @@ from typing import Any, Final
 
 from core.config import RunConfig
 from core.fold import Attempt, add_counts, score_of_attempts
-from core.model import BY_RULE, RULE_JUDGE, Count, Judgement, Submission, Task, TaskScore
+from core.model import (
+    BY_RULE,
+    RULE_JUDGE,
+    Cost,
+    Count,
+    Coverage,
+    Judgement,
+    JudgeSummary,
+    Latency,
+    Submission,
+    Summary,
+    Task,
+    TaskScore,
+)
 from core.parts import Aggregator, Grader
 
 #: Costs whose call nobody could price.
@@ -132,47 +145,46 @@ def summarise(
     scored = [score for score in scores if has_number(score, config.benchmark.headline)]
     graded = sum(score.n_graded for score in scores)
     expected = sum(score.n_expected for score in scores)
-    system_usd, judge_usd = math.fsum(totals.system_usd), math.fsum(totals.judge_usd)
-    return {
-        "benchmark": config.benchmark.name,
-        "system": config.system.label or _names(totals.systems) or config.system.name,
-        "effort": _names(totals.efforts) or config.effort_word(),
-        "judge": {
-            "name": judge.name,
-            "model": judge.model,
-            "family": judge.family,
-            "settings": dict(judge.settings),
-            "prompt_digest": judge.prompt_digest,
-            "repeats": judge.repeats,
-            "rows": dict(sorted(totals.judges.items())),
-            "dates": {"first": totals.first_judged, "last": totals.last_judged},
-        },
-        "attempts": config.attempts,
-        "n_tasks": len(scores),
-        "n_scored": len(scored),
-        "n_graded": graded,
-        "n_expected": expected,
-        "coverage": graded / expected if expected else None,
-        "coverage_by": _coverage(add_counts(score.coverage_by for score in scores)),
-        "metrics": {name: metric.model_dump() for name, metric in aggregate.metrics.items()},
-        "groups": {group: dict(members) for group, members in aggregate.groups.items()},
-        "status": dict(sorted(Counter(score.status for score in scores).items())),
-        "submissions": dict(sorted(totals.statuses.items())),
-        "errors": dict(sorted(totals.errors.items())),
-        "cost": {
-            "usd": math.fsum([*totals.system_usd, *totals.judge_usd]),
-            "system_usd": system_usd,
-            "judge_usd": judge_usd,
-            "unknown_calls": totals.unknown_calls,
-            "source": "+".join(sorted(totals.cost_sources)) or None,
-        },
-        "latency": {
-            "median_s": quantile(totals.latencies_s, 0.5),
-            "p90_s": quantile(totals.latencies_s, 0.9),
-            "n": len(totals.latencies_s),
-        },
-        "warnings": [*warnings, *aggregate.warnings],
-    }
+    return Summary(
+        benchmark=config.benchmark.name,
+        system=config.system.label or _names(totals.systems) or config.system.name,
+        effort=_names(totals.efforts) or config.effort_word(),
+        judge=JudgeSummary(
+            name=judge.name,
+            model=judge.model,
+            family=judge.family,
+            settings=dict(judge.settings),
+            prompt_digest=judge.prompt_digest,
+            repeats=judge.repeats,
+            rows=dict(sorted(totals.judges.items())),
+            dates={"first": totals.first_judged, "last": totals.last_judged},
+        ),
+        attempts=config.attempts,
+        n_tasks=len(scores),
+        n_scored=len(scored),
+        n_graded=graded,
+        n_expected=expected,
+        coverage=graded / expected if expected else None,
+        coverage_by=_coverage(add_counts(score.coverage_by for score in scores)),
+        metrics=aggregate.metrics,
+        groups=aggregate.groups,
+        status=dict(sorted(Counter(score.status for score in scores).items())),
+        submissions=dict(sorted(totals.statuses.items())),
+        errors=dict(sorted(totals.errors.items())),
+        cost=Cost(
+            usd=math.fsum([*totals.system_usd, *totals.judge_usd]),
+            system_usd=math.fsum(totals.system_usd),
+            judge_usd=math.fsum(totals.judge_usd),
+            unknown_calls=totals.unknown_calls,
+            source="+".join(sorted(totals.cost_sources)) or None,
+        ),
+        latency=Latency(
+            median_s=quantile(totals.latencies_s, 0.5),
+            p90_s=quantile(totals.latencies_s, 0.9),
+            n=len(totals.latencies_s),
+        ),
+        warnings=(*warnings, *aggregate.warnings),
+    ).model_dump(mode="json")
 
 
 def has_number(score: TaskScore, headline: str) -> bool:
@@ -204,14 +216,14 @@ def _names(found: Counter[str]) -> str | None:
     return "+".join(sorted(found)) or None
 
 
-def _coverage(counts: Mapping[str, Mapping[str, Count]]) -> dict[str, dict[str, dict[str, float | int | None]]]:
+def _coverage(counts: Mapping[str, Mapping[str, Count]]) -> dict[str, dict[str, Coverage]]:
     return {
         group: {
-            member: {
-                "coverage": count.graded / count.expected if count.expected else None,
-                "n_graded": count.graded,
-                "n_expected": count.expected,
-            }
+            member: Coverage(
+                coverage=count.graded / count.expected if count.expected else None,
+                n_graded=count.graded,
+                n_expected=count.expected,
+            )
             for member, count in members.items()
         }
         for group, members in counts.items()

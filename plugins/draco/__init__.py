@@ -1,0 +1,1 @@
+"""DRACO (arXiv 2602.11685): deep-research reports graded against weighted rubrics of about 40 criteria."""
