@@ -134,6 +134,14 @@ def meaning(kind: str) -> Meaning:
     return TABLE.get(kind, TABLE["crash"])
 
 
+def place(path: object, line: int | None = None, field: str | None = None) -> str:
+    """Where in a file something stands, as every refusal says it: `path, line 3, field answer.id`."""
+    parts = [str(path)]
+    parts += [f"line {line}"] if line is not None else []
+    parts += [f"field {field}"] if field else []
+    return ", ".join(parts)
+
+
 class LeadlineError(Exception):
     """Base of every error that Leadline raises on purpose."""
 

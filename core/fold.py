@@ -16,15 +16,15 @@ CoverageBy = Mapping[str, Mapping[str, Count]]
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What the fold needs of one attempt: its submission's status and its score, if there is one.
+    """What the fold needs of one attempt: its submission's status, and its score or what it lacks.
 
-    `status` is None where no submission exists (never solved, cut short). `missing` is how many
-    judgements a score of this attempt would have rested on.
+    `status` is None where no submission exists (never solved, cut short). `has_score` says whether `score` holds
+    numbers; where it doesn't, `score` has the metrics' names with nulls and the judgements that are missing.
     """
 
     status: str | None
-    score: TaskScore | None
-    missing: int = 0
+    score: TaskScore
+    has_score: bool
 
 
 def mean(values: Iterable[float | None]) -> float | None:
@@ -50,6 +50,27 @@ def add_counts(counts: Iterable[CoverageBy]) -> dict[str, dict[str, Count]]:
                     graded=known.graded + count.graded, expected=known.expected + count.expected
                 )
     return total
+
+
+def missing(score: TaskScore, *, expected: int, repeats: int) -> TaskScore:
+    """What an attempt without numbers lacks, from the grader's score of no judgements at all.
+
+    That score has the counts of one repeat; here they stand for all `repeats`, and nothing is graded.
+    """
+    return score.model_copy(
+        update={
+            "metrics": dict.fromkeys(score.metrics),
+            "by_run": (),
+            "n_graded": 0,
+            "n_expected": expected,
+            "coverage_by": {
+                group: {
+                    name: Count(graded=0, expected=count.expected * repeats) for name, count in members.items()
+                }
+                for group, members in score.coverage_by.items()
+            },
+        }
+    )
 
 
 def by_repeat(judgements: Iterable[Judgement]) -> dict[int, list[Judgement]]:
@@ -87,12 +108,12 @@ def score_of_attempts(
     attempt has a score, `withheld` below the floor or without a headline, `zero` when every
     attempt was scored by rule, else `scored`. The metrics of the first two are null.
     """
-    scores = [attempt.score for attempt in attempts if attempt.score is not None]
-    graded = sum(score.n_graded for score in scores)
-    expected = sum(score.n_expected for score in scores)
-    expected += sum(attempt.missing for attempt in attempts if attempt.score is None)
-    metrics = mean_metrics([score.metrics for score in scores])
-    flags = {flag for score in scores for flag in score.flags}
+    scores = [attempt.score for attempt in attempts if attempt.has_score]
+    everything = [attempt.score for attempt in attempts]
+    graded = sum(score.n_graded for score in everything)
+    expected = sum(score.n_expected for score in everything)
+    metrics = mean_metrics([score.metrics for score in everything])
+    flags = {flag for score in everything for flag in score.flags}
     flags |= {attempt.status for attempt in attempts if attempt.status not in (None, "completed")}
 
     status: TaskStatus
@@ -109,11 +130,11 @@ def score_of_attempts(
     return TaskScore(
         task_id=task.id,
         metrics=metrics,
-        by_run=tuple(run for score in scores for run in score.by_run),
+        by_run=tuple(run for score in everything for run in score.by_run),
         n_graded=graded,
         n_expected=expected,
         status=status,
         flags=tuple(sorted(flags)),
         labels=task.labels,
-        coverage_by=add_counts(score.coverage_by for score in scores),
+        coverage_by=add_counts(score.coverage_by for score in everything),
     )

@@ -57,7 +57,11 @@ class Grader(Protocol):
         """The judgements of one repeat, as they come. Owns the order inside a task."""
 
     def score(self, task: Task, submission: Submission | None, judgements: Sequence[Judgement]) -> TaskScore:
-        """Pure: the metrics of one attempt's judgements, in whatever order they came."""
+        """Pure: the metrics of one attempt's judgements, in whatever order they came.
+
+        Of no judgements at all (submission None): the metrics' names with nulls, and in `coverage_by` what one
+        repeat expects, with nothing graded.
+        """
 
 
 @runtime_checkable

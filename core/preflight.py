@@ -11,7 +11,7 @@ from typing import Any, Final
 import jsonschema
 
 from core.config import RunConfig
-from core.errors import InputError
+from core.errors import InputError, place
 from core.model import Submission, Task
 
 #: What a report is taken to be long until there is one, in characters (about 8,000 tokens).
@@ -65,7 +65,7 @@ def check_recorded(
             continue
         schema = unit_schema(task, unit)
         if schema is None:
-            raise InputError(f"task {task_id!r} has no unit {unit!r}", where=f"{path}:{line}: unit")
+            raise InputError(f"task {task_id!r} has no unit {unit!r}", where=place(path, line, "unit"))
         if verdict is None:
             continue
         validator = validators.get(id(schema))
@@ -74,7 +74,7 @@ def check_recorded(
         error = next(iter(validator.iter_errors(_plain(verdict))), None)
         if error is not None:
             field = ".".join(["verdict", *(str(part) for part in error.absolute_path)])
-            raise InputError(error.message, where=f"{path}:{line}: {field}", expected=f"a verdict of {unit!r}")
+            raise InputError(error.message, where=place(path, line, field), expected=f"a verdict of {unit!r}")
     return ignored
 
 

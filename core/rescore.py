@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from core.config import RunConfig
-from core.errors import InputError
+from core.errors import InputError, place
 from core.model import Judgement, Submission, Task, TaskScore
 from core.parts import Aggregator, Grader
 from core.plugin_manager import PluginManager
@@ -72,7 +72,7 @@ def read_run(path: Path) -> Saved:
     if facts.get("schema") != SCHEMAS["run"]:
         raise InputError(
             "a run of another version",
-            where=f"{path / RUN}: schema",
+            where=place(path / RUN, field="schema"),
             expected=SCHEMAS["run"],
             got=str(facts.get("schema")),
         )
@@ -94,14 +94,14 @@ def read_rows(path: Path, model: type[Model], schema: str) -> Iterator[Model]:
                 if version != SCHEMAS[schema]:
                     raise InputError(
                         "a row of another version",
-                        where=f"{path}:{number}",
+                        where=place(path, number),
                         expected=SCHEMAS[schema],
                         got=str(version),
                     )
                 yield model.model_validate(row)
             except (json.JSONDecodeError, ValidationError, AttributeError) as error:
                 reason = str(error).replace("\n", "; ")
-                raise InputError(f"not a {schema} row: {reason}", where=f"{path}:{number}") from None
+                raise InputError(f"not a {schema} row: {reason}", where=place(path, number)) from None
 
 
 def fold(

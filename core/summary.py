@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from core.config import RunConfig
-from core.fold import Attempt, add_counts, score_of_attempts
+from core.fold import Attempt, add_counts, missing, score_of_attempts
 from core.model import (
     BY_RULE,
     RULE_JUDGE,
@@ -51,11 +51,12 @@ def score_attempt(
     expected = grader.expected(task, submission) * repeats
     status = submission.status if submission is not None else None
     if submission is None or status == "error" or (failure_is_missing and status in BY_RULE):
-        return Attempt(status, None, missing=expected)
+        blank = missing(grader.score(task, None, []), expected=expected, repeats=repeats)
+        return Attempt(status, blank, has_score=False)
     score = grader.score(task, submission, judgements)
     if score.n_expected < expected:  # a repeat that was cut short before its first row
         score = score.model_copy(update={"n_expected": expected})
-    return Attempt(status, score)
+    return Attempt(status, score, has_score=True)
 
 
 def score_task(task: Task, attempts: Sequence[Attempt], config: RunConfig) -> TaskScore:

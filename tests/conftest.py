@@ -6,10 +6,15 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 #: Set before anything imports the libraries that read them.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.pop("LEADLINE_DISABLE_PLUGINS", None)
+
+# how long an example takes depends on the machine; a test asserts what is true, not how fast
+settings.register_profile("leadline", deadline=None)
+settings.load_profile("leadline")
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"

@@ -55,7 +55,10 @@ def instructed(question: Question, *, structured: bool) -> str:
 
 
 def bill(reply: Mapping[str, Any], price: Price | None) -> Bill:
-    """Tokens and dollars of a reply: as reported, else computed from the price, else unknown."""
+    """Tokens and dollars of a reply: as reported, else computed from the price, else unknown.
+
+    `usage.cost` is the server's word, `usage.list_cost` what a client library made of its price list.
+    """
     raw = reply.get("usage")
     if not isinstance(raw, Mapping):
         return Bill()
@@ -70,7 +73,8 @@ def bill(reply: Mapping[str, Any], price: Price | None) -> Bill:
         reported = reported.get("total_cost")
     if isinstance(reported, (int, float)) and not isinstance(reported, bool) and 0 <= reported < math.inf:
         return Bill(usage, float(reported), "reported")
-    computed = cost(usage, price)
+    listed = raw.get("list_cost") if price is None else None
+    computed = float(listed) if isinstance(listed, (int, float)) else cost(usage, price)
     return Bill(usage, computed, "unknown" if computed is None else "computed")
 
 
@@ -87,10 +91,10 @@ def read_completion(
     model = named if isinstance(named, str) else None
     text: str | None = None
     try:
-        choice = _first_choice(reply)
+        choice = first_choice(reply)
         message = choice.get("message")
         message = message if isinstance(message, Mapping) else {}
-        text = _text(message)
+        text = text_of(message)
         finish = str(choice.get("finish_reason") or "").lower() or None
         _check_finish(finish, message, text)
         value = parse_answer(text, question.schema, digest=question.schema_digest)
@@ -115,7 +119,8 @@ def read_completion(
     )
 
 
-def _first_choice(reply: Mapping[str, Any]) -> Mapping[str, Any]:
+def first_choice(reply: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The first choice of a chat completion's body; raises CallError `malformed`."""
     choices = reply.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, Mapping):
@@ -135,7 +140,7 @@ def _check_finish(finish: str | None, message: Mapping[str, Any], text: str) -> 
         raise CallError("server", "the provider broke off the generation")
 
 
-def _text(message: Mapping[str, Any]) -> str:
+def text_of(message: Mapping[str, Any]) -> str:
     """The content of a message: a string, or a list of parts with text."""
     content = message.get("content")
     if isinstance(content, list):

@@ -77,8 +77,11 @@ def test_task_words_are_text(word: str, expected: list[str] | None) -> None:
         ("where.domain=Shopping/Product Comparison", ("where", "domain"), "Shopping/Product Comparison"),
         ("where.year=2024", ("where", "year"), "2024"),
         ("judge.params={a: 1, b: {c: x}}", ("judge", "params"), {"a": 1, "b": {"c": "x"}}),
-        ("judge.price={input: 1, cached_input: 0.1, output: 4}", ("judge", "price"),
-         {"input": 1, "cached_input": 0.1, "output": 4}),
+        (
+            "judge.price={input: 1, cached_input: 0.1, output: 4}",
+            ("judge", "price"),
+            {"input": 1, "cached_input": 0.1, "output": 4},
+        ),
         ("judge.temperature=0.2", ("judge", "temperature"), 0.2),
         ("sample=3", ("sample",), 3),
         ("shard=2/8", ("shard",), "2/8"),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from adapters_helpers import TASK, config, services
 
 from adapters.python import Python, as_submission, python
 from core.errors import CallError, InputError
@@ -47,7 +48,7 @@ def write(source: str) -> str:
 
 
 @pytest.fixture
-def agent(config: Callable[..., Any], services: Callable[..., Any]) -> Agent:
+def agent() -> Agent:
     """`agent(source, name)`: a system whose target is a function of a module with this source."""
 
     def build(source: str, name: str = "answer", *, effort: str | None = None, timeout_s: float = 20) -> Python:
@@ -81,22 +82,22 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("source", ANSWERS.values(), ids=ANSWERS)
-async def test_what_a_target_may_be(source: str, agent: Agent, task: Task) -> None:
-    row = await agent(source, effort="high").solve(task, 1)
+async def test_what_a_target_may_be(source: str, agent: Agent) -> None:
+    row = await agent(source, effort="high").solve(TASK, 1)
     assert (row.status, row.text) == ("completed", "t1 high")
     assert (row.task_id, row.attempt, row.system, row.effort) == ("t1", 1, "python", "high")
 
 
-async def test_a_method_of_an_object_is_a_target(agent: Agent, task: Task) -> None:
+async def test_a_method_of_an_object_is_a_target(agent: Agent) -> None:
     source = """
     class Agent:
         def run(self, task, effort): return "from a method"
     agent = Agent()
     """
-    assert (await agent(source, "agent.run").solve(task, 1)).text == "from a method"
+    assert (await agent(source, "agent.run").solve(TASK, 1)).text == "from a method"
 
 
-async def test_a_mapping_carries_what_a_line_carries(agent: Agent, task: Task) -> None:
+async def test_a_mapping_carries_what_a_line_carries(agent: Agent) -> None:
     source = """
     async def answer(task, effort):
         return {"text": "x", "files": {"a.csv": "1"}, "cost_usd": 0.5, "settings": {"model": "m"},
@@ -104,7 +105,7 @@ async def test_a_mapping_carries_what_a_line_carries(agent: Agent, task: Task) -
                 "usage": {"input": 5}}
     """
     system = agent(source)
-    row = await system.solve(task, 2)
+    row = await system.solve(TASK, 2)
     assert [cited.url for cited in row.citations] == ["https://a.example", "https://b.example"]
     assert (row.attempt, row.files, row.cost_usd, row.cost_source) == (2, {"a.csv": "1"}, 0.5, "reported")
     assert row.settings == {**system.settings, "reported": {"model": "m"}}
@@ -124,8 +125,8 @@ async def test_a_mapping_carries_what_a_line_carries(agent: Agent, task: Task) -
     ],
     ids=["no text", "blanks", "a refusal", "cut short", "files only", "an empty mapping"],
 )
-async def test_statuses(given: Any, status: str, agent: Agent, task: Task) -> None:
-    row = await agent(f"def answer(task, effort): return {given!r}").solve(task, 1)
+async def test_statuses(given: Any, status: str, agent: Agent) -> None:
+    row = await agent(f"def answer(task, effort): return {given!r}").solve(TASK, 1)
     assert row.status == status
 
 
@@ -144,11 +145,11 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize(("given", "message"), MALFORMED.values(), ids=MALFORMED)
-async def test_what_is_no_answer(given: Any, message: str, agent: Agent, task: Task) -> None:
+async def test_what_is_no_answer(given: Any, message: str, agent: Agent) -> None:
     system = agent("async def answer(task, effort): return GIVEN")
     sys.modules[system.settings["target"].partition(":")[0]].GIVEN = given  # type: ignore[attr-defined]
     with pytest.raises(CallError, match=message) as caught:
-        await system.solve(task, 1)
+        await system.solve(TASK, 1)
     assert caught.value.kind == "malformed"
 
 
@@ -165,16 +166,16 @@ RAISED = {
 
 @pytest.mark.parametrize("define", ["async def", "def"])
 @pytest.mark.parametrize(("body", "kind", "message"), RAISED.values(), ids=RAISED)
-async def test_what_it_raises(body: str, kind: str, message: str, define: str, agent: Agent, task: Task) -> None:
+async def test_what_it_raises(body: str, kind: str, message: str, define: str, agent: Agent) -> None:
     with pytest.raises(CallError, match=message) as caught:
-        await agent(f"{define} answer(task, effort): {body}").solve(task, 1)
+        await agent(f"{define} answer(task, effort): {body}").solve(TASK, 1)
     assert caught.value.kind == kind
 
 
-async def test_an_error_it_returns_is_raised(agent: Agent, task: Task) -> None:
+async def test_an_error_it_returns_is_raised(agent: Agent) -> None:
     given = {"status": "error", "error": {"kind": "overloaded", "message": "busy"}}
     with pytest.raises(CallError, match="busy") as caught:
-        await agent(f"def answer(task, effort): return {given!r}").solve(task, 1)
+        await agent(f"def answer(task, effort): return {given!r}").solve(TASK, 1)
     assert caught.value.kind == "overloaded"
 
 
@@ -198,9 +199,9 @@ SLOW = {
 
 
 @pytest.mark.parametrize("source", SLOW.values(), ids=SLOW)
-async def test_the_deadline(source: str, agent: Agent, task: Task) -> None:
+async def test_the_deadline(source: str, agent: Agent) -> None:
     system = agent(source, timeout_s=0.05)
-    row = await system.solve(task, 1)
+    row = await system.solve(TASK, 1)
     assert (row.status, row.text) == ("timed_out", None)
     assert row.error is not None
     assert "did not return within 0.05 s (system.timeout_s)" in row.error.message
@@ -209,7 +210,7 @@ async def test_the_deadline(source: str, agent: Agent, task: Task) -> None:
         module.release.set()
 
 
-async def test_a_cancelled_run_cancels_the_function(agent: Agent, task: Task) -> None:
+async def test_a_cancelled_run_cancels_the_function(agent: Agent) -> None:
     system = agent(
         """
         started, ended = asyncio.Event(), []
@@ -220,7 +221,7 @@ async def test_a_cancelled_run_cancels_the_function(agent: Agent, task: Task) ->
         """
     )
     module = sys.modules[system.settings["target"].partition(":")[0]]
-    solving = asyncio.create_task(system.solve(task, 1))
+    solving = asyncio.create_task(system.solve(TASK, 1))
     await module.started.wait()
     solving.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -228,7 +229,7 @@ async def test_a_cancelled_run_cancels_the_function(agent: Agent, task: Task) ->
     assert module.ended == [True]
 
 
-async def test_plain_functions_run_at_once(agent: Agent, task: Task) -> None:
+async def test_plain_functions_run_at_once(agent: Agent) -> None:
     """Twenty wait for each other, so none ends unless all run; their threads don't keep the process."""
     system = agent(
         """
@@ -238,7 +239,7 @@ async def test_plain_functions_run_at_once(agent: Agent, task: Task) -> None:
             return str(threading.current_thread().daemon)
         """
     )
-    rows = await asyncio.gather(*(system.solve(task, attempt) for attempt in range(1, 21)))
+    rows = await asyncio.gather(*(system.solve(TASK, attempt) for attempt in range(1, 21)))
     assert {row.text for row in rows} == {"True"}
     assert threading.current_thread() is threading.main_thread()
 
@@ -258,7 +259,7 @@ TARGETS = {
 
 
 @pytest.mark.parametrize(("target", "message"), TARGETS.values(), ids=TARGETS)
-def test_a_bad_target_is_refused(target: Any, message: str, config: Any, services: Any) -> None:
+def test_a_bad_target_is_refused(target: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         python(config("python", target=target), services())
     assert "system.target" in str(caught.value)
@@ -281,7 +282,7 @@ def test_a_bad_module_is_refused(source: str, message: str, agent: Agent) -> Non
         agent(source)
 
 
-def test_effort_settings_are_refused(config: Any, services: Any) -> None:
+def test_effort_settings_are_refused() -> None:
     with pytest.raises(InputError, match=r"system\.efforts.*can't set 'depth'"):
         python(config("python", target="json:dumps", effort_settings={"depth": 1}), services())
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from adapters_helpers import TASK, config, services
 
 from adapters import _process
 from adapters.command import Command, command, resolve, source_digest
@@ -41,7 +42,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 
 @pytest.fixture
-def program(tmp_path: Path, config: Callable[..., Any], services: Callable[..., Any]) -> Program:
+def program(tmp_path: Path) -> Program:
     """`program(body)`: a system that runs a Python script with this body; the request is `ask`."""
 
     def build(body: str, *, effort: str | None = None, prelude: str = PRELUDE, **changes: Any) -> Command:
@@ -53,7 +54,7 @@ def program(tmp_path: Path, config: Callable[..., Any], services: Callable[..., 
     return build
 
 
-async def test_a_program_answers(program: Program, task: Task) -> None:
+async def test_a_program_answers(program: Program) -> None:
     system = program(
         """
         print("thinking aloud")
@@ -65,8 +66,8 @@ async def test_a_program_answers(program: Program, task: Task) -> None:
         effort="high",
     )
     assert system.check() == []
-    row = await system.solve(task, 2)
-    assert (row.status, row.text) == ("completed", task.prompt.upper())
+    row = await system.solve(TASK, 2)
+    assert (row.status, row.text) == ("completed", TASK.prompt.upper())
     assert (row.system, row.effort) == ("command", "high")
     assert row.settings == {**system.settings, "reported": {"model": "m"}}
     assert (row.cost_usd, row.cost_source) == (0.5, "reported")
@@ -75,7 +76,7 @@ async def test_a_program_answers(program: Program, task: Task) -> None:
     assert row.latency_s > 0
 
 
-async def test_the_request_is_the_protocols(program: Program, task: Task) -> None:
+async def test_the_request_is_the_protocols(program: Program) -> None:
     system = program(
         """
         extra = sys.stdin.read()
@@ -85,12 +86,12 @@ async def test_the_request_is_the_protocols(program: Program, task: Task) -> Non
         """,
         effort="low",
     )
-    row = await system.solve(task, 3)
+    row = await system.solve(TASK, 3)
     assert json.loads(row.text or "") == {
         "protocol": "leadline/1",
         "task_id": "t1",
         "attempt": 3,
-        "prompt": task.prompt,
+        "prompt": TASK.prompt,
         "effort": "low",
         "output_schema": {"type": "object"},
         "required_files": ["rivers.csv"],
@@ -126,10 +127,8 @@ TERMINAL = {
 
 
 @pytest.mark.parametrize(("body", "status", "message"), TERMINAL.values(), ids=TERMINAL)
-async def test_how_an_end_is_read(
-    body: str, status: str, message: str | None, program: Program, task: Task
-) -> None:
-    row = await program(body).solve(task, 1)
+async def test_how_an_end_is_read(body: str, status: str, message: str | None, program: Program) -> None:
+    row = await program(body).solve(TASK, 1)
     assert row.status == status
     if message is None:
         assert row.error is None
@@ -150,12 +149,10 @@ async def test_how_an_end_is_read(
     ],
     ids=["to be retried", "stops the run", "only ours to say", "unknown", "without a reason"],
 )
-async def test_an_error_it_reports_is_the_engines_to_handle(
-    error: Any, kind: str, program: Program, task: Task
-) -> None:
+async def test_an_error_it_reports_is_the_engines_to_handle(error: Any, kind: str, program: Program) -> None:
     system = program(f"print(json.dumps({{'status': 'error', 'error': {error!r}}}))")
     with pytest.raises(CallError) as caught:
-        await system.solve(task, 1)
+        await system.solve(TASK, 1)
     assert caught.value.kind == kind
 
 
@@ -166,21 +163,21 @@ async def test_a_program_need_not_read_its_stdin(program: Program) -> None:
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-async def test_output_is_drained(stream: str, program: Program, task: Task) -> None:
+async def test_output_is_drained(stream: str, program: Program) -> None:
     body = f"for _ in range(300): sys.{stream}.write('x' * 9999 + chr(10))\nsys.{stream}.flush()\n{ANSWER}"
-    row = await program(body).solve(task, 1)
+    row = await program(body).solve(TASK, 1)
     assert row.text == "an answer"
 
 
-async def test_a_flood_is_stopped(program: Program, task: Task) -> None:
-    row = await program("while True: print('x' * 9999)", max_output_bytes=100_000).solve(task, 1)
+async def test_a_flood_is_stopped(program: Program) -> None:
+    row = await program("while True: print('x' * 9999)", max_output_bytes=100_000).solve(TASK, 1)
     assert row.status == "failed"
     assert row.error is not None
     assert "more than 100000 bytes to stdout (system.max_output_bytes)" in row.error.message
 
 
-async def test_the_end_of_stderr_is_kept(program: Program, task: Task) -> None:
-    row = await program("sys.stderr.write('a' * 90_000 + 'the reason'); sys.exit(1)").solve(task, 1)
+async def test_the_end_of_stderr_is_kept(program: Program) -> None:
+    row = await program("sys.stderr.write('a' * 90_000 + 'the reason'); sys.exit(1)").solve(TASK, 1)
     assert row.error is not None
     assert row.error.message.endswith("a" * 50 + "the reason")
     assert len(row.error.message) < _process.STDERR_BYTES + 200
@@ -220,30 +217,26 @@ def ended(note: Path) -> Callable[[], bool]:
 
 @pytest.mark.parametrize("child", ["", "trap '' TERM;"], ids=["child ends on TERM", "child ignores TERM"])
 @pytest.mark.parametrize("parent", ["", "trap '' TERM;"], ids=["parent ends on TERM", "parent ignores TERM"])
-async def test_the_deadline_ends_the_whole_group(
-    parent: str, child: str, config: Any, services: Any, task: Task, tmp_path: Path
-) -> None:
+async def test_the_deadline_ends_the_whole_group(parent: str, child: str, tmp_path: Path) -> None:
     note = tmp_path / "pids"
     script = f"{parent} ({child} exec sleep 600) & echo $$ $! > {note}; wait; wait; sleep 600"
     system = command(config("command", command=["sh", "-c", script], timeout_s=0.8), services())
-    row = await system.solve(task, 1)
+    row = await system.solve(TASK, 1)
     assert row.status == "timed_out"
     assert row.error is not None
     assert "did not end within 0.8 s (system.timeout_s)" in row.error.message
     await until(ended(note))
 
 
-async def test_what_a_program_leaves_behind_is_ended(program: Program, task: Task, tmp_path: Path) -> None:
+async def test_what_a_program_leaves_behind_is_ended(program: Program, tmp_path: Path) -> None:
     """The child holds stdout open: the answer does not wait for it."""
     note = tmp_path / "pids"
-    row = await program(CHILD.format(code=SLEEPER, note=str(note)) + ANSWER).solve(task, 1)
+    row = await program(CHILD.format(code=SLEEPER, note=str(note)) + ANSWER).solve(TASK, 1)
     assert row.text == "an answer"
     await until(ended(note))
 
 
-async def test_a_child_that_left_the_group_does_not_hold_up_the_answer(
-    program: Program, task: Task, tmp_path: Path
-) -> None:
+async def test_a_child_that_left_the_group_does_not_hold_up_the_answer(program: Program, tmp_path: Path) -> None:
     note = tmp_path / "pid"
     body = f"""
     child = subprocess.Popen([sys.executable, "-c", {SLEEPER!r}], start_new_session=True)
@@ -251,16 +244,16 @@ async def test_a_child_that_left_the_group_does_not_hold_up_the_answer(
     print(json.dumps({{"text": "an answer"}}))
     """
     try:
-        row = await program(body).solve(task, 1)
+        row = await program(body).solve(TASK, 1)
         assert row.text == "an answer"
     finally:
         os.kill(int(note.read_text()), 9)
 
 
-async def test_a_cancelled_run_ends_the_group(program: Program, task: Task, tmp_path: Path) -> None:
+async def test_a_cancelled_run_ends_the_group(program: Program, tmp_path: Path) -> None:
     note = tmp_path / "pids"
     system = program(CHILD.format(code=SLEEPER, note=str(note)) + FOREVER)
-    solving = asyncio.create_task(system.solve(task, 1))
+    solving = asyncio.create_task(system.solve(TASK, 1))
     await until(lambda: note.exists() and note.read_text().endswith(" "))
     solving.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -268,7 +261,7 @@ async def test_a_cancelled_run_ends_the_group(program: Program, task: Task, tmp_
     await until(ended(note))
 
 
-async def test_attempts_run_at_once(program: Program, task: Task, tmp_path: Path) -> None:
+async def test_attempts_run_at_once(program: Program, tmp_path: Path) -> None:
     """Each waits for the other's mark, so neither ends unless both run."""
     system = program(
         f"""
@@ -279,11 +272,11 @@ async def test_attempts_run_at_once(program: Program, task: Task, tmp_path: Path
         print(json.dumps({{"text": str(ask["attempt"])}}))
         """
     )
-    rows = await asyncio.gather(system.solve(task, 1), system.solve(task, 2))
+    rows = await asyncio.gather(system.solve(TASK, 1), system.solve(TASK, 2))
     assert [row.text for row in rows] == ["1", "2"]
 
 
-async def test_files_left_in_output_dir_are_read(program: Program, task: Task) -> None:
+async def test_files_left_in_output_dir_are_read(program: Program) -> None:
     system = program(
         """
         os.chdir(ask["output_dir"])
@@ -294,12 +287,12 @@ async def test_files_left_in_output_dir_are_read(program: Program, task: Task) -
         print(json.dumps({"text": "see files", "files": {"c.txt": "c", "b.txt": "older"}}))
         """
     )
-    row = await system.solve(task, 1)
+    row = await system.solve(TASK, 1)
     assert row.files == {"b.txt": "b", "c.txt": "c", "empty": "", "sub/deep/ä.csv": "x,y\nß"}
 
 
-async def test_files_alone_are_an_answer(program: Program, task: Task) -> None:
-    row = await program("open(ask['output_dir'] + '/a.jsonl', 'w').write('{}')").solve(task, 1)
+async def test_files_alone_are_an_answer(program: Program) -> None:
+    row = await program("open(ask['output_dir'] + '/a.jsonl', 'w').write('{}')").solve(TASK, 1)
     assert (row.status, row.text, row.files) == ("completed", None, {"a.jsonl": "{}"})
 
 
@@ -313,14 +306,12 @@ TRICKS = {
 
 
 @pytest.mark.parametrize("trick", TRICKS.values(), ids=TRICKS)
-async def test_links_and_special_files_are_not_read(
-    trick: str, program: Program, task: Task, tmp_path: Path, log: Any
-) -> None:
+async def test_links_and_special_files_are_not_read(trick: str, program: Program, tmp_path: Path) -> None:
     secret = tmp_path / "secret" / "key"
     secret.parent.mkdir()
     secret.write_text("the secret")
     body = f"SECRET = {str(secret)!r}\nos.chdir(ask['output_dir'])\n{trick}\nopen('good', 'w').write('ok')\n"
-    row = await program(body).solve(task, 1)
+    row = await program(body).solve(TASK, 1)
     assert row.files == {"good": "ok"}
     assert log.warnings == [("output_links_skipped", {"task_id": "t1", "names": ["trick"]})]
 
@@ -335,55 +326,51 @@ FILE_FAULTS = {
 
 
 @pytest.mark.parametrize(("body", "message"), FILE_FAULTS.values(), ids=FILE_FAULTS)
-async def test_files_that_can_not_be_read_fail_the_attempt(
-    body: str, message: str, program: Program, task: Task
-) -> None:
+async def test_files_that_can_not_be_read_fail_the_attempt(body: str, message: str, program: Program) -> None:
     if sys.platform == "darwin" and body.startswith("open(b"):
         pytest.skip("macOS file systems refuse such names")
     full = f"os.chdir(ask['output_dir'])\n{body}\n"
-    row = await program(full, max_files=3, max_output_bytes=1000).solve(task, 1)
+    row = await program(full, max_files=3, max_output_bytes=1000).solve(TASK, 1)
     assert row.status == "failed"
     assert row.error is not None
     assert re.search(message, row.error.message)
 
 
-async def test_the_environment_is_small(program: Program, task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_environment_is_small(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "not for you")
     monkeypatch.setenv("AGENT_TOKEN", "hush-hush-1234")
     monkeypatch.setenv("AGENT_MODE", "thorough")
     system = program(
         "print(json.dumps({'text': json.dumps(dict(os.environ))}))", env=["AGENT_TOKEN", "AGENT_MODE"]
     )
-    seen = json.loads((await system.solve(task, 1)).text or "")
+    seen = json.loads((await system.solve(TASK, 1)).text or "")
     assert seen["AGENT_TOKEN"] == "hush-hush-1234"
     assert seen["AGENT_MODE"] == "thorough"
     assert seen["PATH"] == os.environ["PATH"]
     assert "OPENAI_API_KEY" not in seen
 
 
-async def test_keys_are_kept_out_of_errors_and_settings(
-    program: Program, task: Task, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_keys_are_kept_out_of_errors_and_settings(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_TOKEN", "hush-hush-1234")
     system = program("sys.exit('bad token ' + os.environ['AGENT_TOKEN'])", env=["AGENT_TOKEN"])
-    row = await system.solve(task, 1)
+    row = await system.solve(TASK, 1)
     assert row.error is not None
     assert "bad token [redacted]" in row.error.message
     assert "hush" not in json.dumps(dict(system.settings))
 
 
-async def test_a_workdir_of_the_users_is_used_and_kept(program: Program, task: Task, tmp_path: Path) -> None:
+async def test_a_workdir_of_the_users_is_used_and_kept(program: Program, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     system = program("open('left', 'w').close()\n" + ANSWER, workdir=str(folder))
-    row = await system.solve(task, 1)
+    row = await system.solve(TASK, 1)
     assert row.text == "an answer"
     assert [path.name for path in folder.iterdir()] == ["left"]
 
 
-async def test_folders_without_permissions_are_removed(program: Program, task: Task) -> None:
+async def test_folders_without_permissions_are_removed(program: Program) -> None:
     """`temporary` checks that nothing is left."""
-    row = await program("os.makedirs('a/b'); os.chmod('a', 0)\n" + ANSWER).solve(task, 1)
+    row = await program("os.makedirs('a/b'); os.chmod('a', 0)\n" + ANSWER).solve(TASK, 1)
     assert row.text == "an answer"
 
 
@@ -396,7 +383,7 @@ UNSTARTABLE = {
 
 @pytest.mark.parametrize(("words", "message"), UNSTARTABLE.values(), ids=UNSTARTABLE)
 async def test_what_can_not_be_started_is_found_by_the_preflight(
-    words: list[str], message: str, config: Any, services: Any, tmp_path: Path, task: Task
+    words: list[str], message: str, tmp_path: Path
 ) -> None:
     (tmp_path / "plain").write_text("no program")
     words = [word.format(dir=tmp_path) for word in words]
@@ -404,10 +391,10 @@ async def test_what_can_not_be_started_is_found_by_the_preflight(
     (problem,) = system.check()
     assert message in problem
     with pytest.raises(CallError, match=r"system\.command can't be started"):
-        await system.solve(task, 1)
+        await system.solve(TASK, 1)
 
 
-def test_the_preflight_lists_everything_at_once(config: Any, services: Any, tmp_path: Path) -> None:
+def test_the_preflight_lists_everything_at_once(tmp_path: Path) -> None:
     changes = {"command": "no-such-program-7", "workdir": str(tmp_path / "none"), "env": ["NOT_SET_ANYWHERE"]}
     problems = command(config("command", **changes), services()).check()
     assert [problem.partition(":")[0] for problem in problems] == [
@@ -433,19 +420,19 @@ BAD_CONFIG = {
 
 
 @pytest.mark.parametrize(("changes", "message"), BAD_CONFIG.values(), ids=BAD_CONFIG)
-def test_a_bad_config_is_refused(changes: dict[str, Any], message: str, config: Any, services: Any) -> None:
+def test_a_bad_config_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         command(config("command", **changes), services())
 
 
-async def test_no_shell_is_involved(config: Any, services: Any, task: Task) -> None:
+async def test_no_shell_is_involved() -> None:
     words = f"{sys.executable} -c 'import sys, json; print(json.dumps(dict(text=sys.argv[1])))' '$HOME; *'"
-    row = await command(config("command", command=words), services()).solve(task, 1)
+    row = await command(config("command", command=words), services()).solve(TASK, 1)
     assert row.text == "$HOME; *"
 
 
 async def test_files_among_the_words_are_found_from_where_the_run_began(
-    config: Any, services: Any, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     script = tmp_path / "agent"
@@ -454,7 +441,7 @@ async def test_files_among_the_words_are_found_from_where_the_run_began(
     for words in (["./agent"], [sys.executable, "agent"]):
         system = command(config("command", command=words), services())
         assert system.check() == []
-        assert (await system.solve(task, 1)).text == "ran"
+        assert (await system.solve(TASK, 1)).text == "ran"
 
 
 def test_words_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -483,6 +470,6 @@ def test_an_edited_program_is_another_system(tmp_path: Path) -> None:
     assert source_digest(["python", str(script)], None) != before
 
 
-def test_the_effort_is_part_of_the_settings(config: Any, services: Any) -> None:
+def test_the_effort_is_part_of_the_settings() -> None:
     made = [command(config("command", command="x"), services(effort)).settings for effort in ("low", "high")]
     assert [settings["effort"] for settings in made] == ["low", "high"]

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import pytest
+from adapters_helpers import config, services
 
 from adapters import plugin
 from core.errors import InputError
@@ -23,7 +24,7 @@ def test_every_adapter_is_registered() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_factory_reaches_its_adapter(name: str, config: Any, services: Any) -> None:
+def test_a_factory_reaches_its_adapter(name: str) -> None:
     """The shipped configs lack what only the user can know, and the refusal names that key."""
     manager = PluginManager()
     manager.add(plugin, name="adapters")

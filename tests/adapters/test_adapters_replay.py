@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from adapters_helpers import TASK, config, services
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +27,7 @@ def write(path: Path, *rows: Any) -> Path:
 
 
 @pytest.mark.parametrize("name", ["answers.jsonl", "answers.jsonl.gz"])
-async def test_each_attempt_is_its_own_line(name: str, tmp_path: Path, config: Any, services: Any) -> None:
+async def test_each_attempt_is_its_own_line(name: str, tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"task_id": "t1", "text": "erste – Antwort", "system": "exa", "effort": "low", "settings": {"k": 1}},
         {
@@ -48,7 +49,7 @@ async def test_each_attempt_is_its_own_line(name: str, tmp_path: Path, config: A
     system.check_tasks(["t1", "t2", "t3"])
     for row in rows:
         task, attempt = Task(id=row["task_id"], prompt=""), row.get("attempt", 1)
-        assert await system.solve(task, attempt) == Submission.model_validate(row)
+        assert await system.solve(TASK, attempt) == Submission.model_validate(row)
     first = await system.solve(Task(id="t1", prompt=""), 1)
     assert (first.system, first.effort, first.settings) == ("exa", "low", {"k": 1})
     assert system.stored is False
@@ -148,12 +149,12 @@ def test_ids_of_the_source_that_no_line_has_are_fine(tmp_path: Path) -> None:
     [(None, "system.path.*got null"), ("a.csv", r"\.jsonl or \.jsonl\.gz"), (3, r"system\.path")],
     ids=["no path", "another form", "not a text"],
 )
-def test_a_path_that_is_none(path: Any, message: str, config: Any, services: Any) -> None:
+def test_a_path_that_is_none(path: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         replay(config("replay", path=path), services())
 
 
-def test_a_missing_file_is_listed_by_the_preflight(tmp_path: Path, config: Any, services: Any) -> None:
+def test_a_missing_file_is_listed_by_the_preflight(tmp_path: Path) -> None:
     system = replay(config("replay", path=str(tmp_path / "none.jsonl")), services())
     assert system.check() == [f"system.path: there is no file {tmp_path / 'none.jsonl'}"]
 
