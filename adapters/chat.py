@@ -29,6 +29,7 @@ from adapters._config import Section
 from core.digest import plain
 from core.errors import CallError, InputError
 from core.judge.completion import CUT, FILTERED, bill, first_choice, text_of
+from core.judge.structured import without_surrogates
 from core.model import Failure, Submission, SubmissionStatus, Task
 from core.prices import Price, price_from_config
 from core.reply import shortened
@@ -63,15 +64,16 @@ class Options:
     estimate_usd: float | None
 
     @classmethod
-    def of(cls, config: Mapping[str, Any]) -> Options:
-        """Check the section; raises InputError naming the key."""
+    def of(cls, config: Mapping[str, Any], effort: str | None) -> Options:
+        """Check the section; raises InputError naming the key. Without `efforts` the word itself is sent."""
         section = Section(config).with_effort(_BY_EFFORT)
+        handed_on = effort if config.get("efforts") is None else None
         return cls(
             name=section.text("name"),
             model=section.text("model", "a model in litellm's spelling: provider/model"),
             base_url=section.text_or_none("base_url"),
             api_key_env=section.text_or_none("api_key_env"),
-            reasoning_effort=section.text_or_none("reasoning_effort"),
+            reasoning_effort=section.text_or_none("reasoning_effort") or handed_on,
             web_search=section.choice("web_search", _WEB_SEARCH),
             max_output_tokens=section.whole_or_none("max_output_tokens"),
             temperature=section.number_or_none("temperature"),
@@ -126,8 +128,8 @@ class Chat:
             names = [name for name in missing if name.endswith("_API_KEY")]
             if names:
                 found.append(
-                    f"system.model: no key for {options.model}: set the environment variable {' or '.join(names)}, "
-                    "or name another in system.api_key_env"
+                    f"system.model: no key for {options.model}: set {' or '.join(names)}, "
+                    "or name another variable in system.api_key_env"
                 )
         return found
 
@@ -143,7 +145,7 @@ class Chat:
             if deadline.expired():
                 return self._late(task, attempt, clock.monotonic() - start)
             raise self._refusal(via.mapped(error, clock.now())) from error
-        body = {**response.model_dump(), "usage": via.usage_of(response)}
+        body = without_surrogates({**response.model_dump(), "usage": via.usage_of(response)})
         return self._submission(task, attempt, body, clock.monotonic() - start)
 
     async def aclose(self) -> None:
@@ -187,7 +189,7 @@ class Chat:
             "timeout": options.timeout_s + _LATER_S,
             "num_retries": 0,
             "max_retries": 0,
-            **self._parameters,
+            **plain(self._parameters),  # a copy: litellm changes what it is given
         }
         if options.base_url is not None:
             # a server of one's own may want no key, but litellm wants some
@@ -205,7 +207,11 @@ class Chat:
         message = choice.get("message")
         message = message if isinstance(message, Mapping) else {}
         text = text_of(message)
-        status, error = outcome(str(choice.get("finish_reason") or "").lower(), message.get("refusal"))
+        finish = str(choice.get("finish_reason") or "").lower()
+        if finish == "error" and not text.strip():
+            broken = "the provider broke off the generation"
+            raise CallError("server", broken, usage=paid.usage, cost_usd=paid.usd)
+        status, error = outcome(finish, message.get("refusal"))
         return Submission(
             task_id=task.id,
             attempt=attempt,
@@ -265,7 +271,7 @@ def _litellm() -> Any:
 
 def chat(config: Mapping[str, Any], services: Services) -> Chat:
     """The factory. Raises InputError for a value that can't be used."""
-    options = Options.of(config)
+    options = Options.of(config, services.effort)
     if options.api_key_env is None:
         # litellm reads the provider's variable itself: what it may find is kept out of every text
         for name, value in os.environ.items():

@@ -24,15 +24,17 @@ def bootstrap_interval(
     judge's noise. The same values give the same bits in any order: they are sorted first, and the generator
     is RandomState, whose stream numpy keeps for ever.
     """
-    if len(values) < 2:
+    centre = mean(values)
+    if centre is None or len(values) < 2:
         return None
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     if ordered[0] == ordered[-1]:
-        return float(ordered[0]), float(ordered[0])
+        return centre, centre
     drawn = np.random.RandomState(seed).randint(0, len(ordered), size=(resamples, len(ordered)))
     tail = 100 * (1 - level) / 2
     low, high = np.percentile(ordered[drawn].mean(axis=1), [tail, 100 - tail])
-    return float(low), float(high)
+    # resampled means are rounded: of values that hardly differ, all may lie a last digit off the mean
+    return min(float(low), centre), max(float(high), centre)
 
 
 def sd(values: Sequence[float], *, ddof: int = 1) -> float | None:

@@ -82,6 +82,8 @@ async def close() -> None:
     """Close litellm's clients, if it was used. May be called more than once."""
     if _module is not None:
         await _module.close_litellm_async_clients()
+        # litellm would go on handing out the closed ones
+        _module.in_memory_llm_clients_cache.flush_cache()
 
 
 class LitellmJudge:

@@ -58,8 +58,7 @@ def benchmark(name: str, *overrides: str) -> BenchmarkUnderTest:
     `benchmark("draco", "benchmark.strict=true")`: further words are those of a command line.
     Raises InputError when the configuration or a part's name is refused.
     """
-    words = [f"benchmark={name}", "benchmark.source=sample", "system=replay", "judge=offline", *overrides]
-    config, plugins = compose(*words)
+    config, plugins = compose(f"benchmark={name}", *overrides)
     section = config.benchmark
 
     def loader() -> TaskLoader:

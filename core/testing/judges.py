@@ -11,45 +11,48 @@ from core.digest import json_digest, plain
 from core.errors import CallError
 from core.judge.question import Answer, Question
 from core.parts import Judge
+from core.services import Services
 from core.testing.claims import ContractBroken, as_json, claim, claim_dollars, claim_equal, claim_no_secret
 from core.testing.parts import TEST_KEY, compose, sample_question, services
 
 
-def judge(name: str, *overrides: str) -> Callable[[], Judge]:
-    """What makes the judge `name` as a run has it: `judge("offline")`. Every API key is TEST_KEY.
+Make = Callable[[Services], Judge]
+
+
+def judge(name: str, *overrides: str) -> Make:
+    """What makes the judge `name` as a run has it: `judge("offline")`.
 
     Raises InputError when the configuration or the provider's name is refused.
     """
-    config, plugins = compose(
-        "benchmark=draco", "benchmark.source=sample", "system=replay", f"judge={name}", *overrides
-    )
+    config, plugins = compose(f"judge={name}", *overrides)
 
-    def make() -> Judge:
-        made: Judge = plugins.factory("judge", config.judge.provider)(config.judge.plain(), services())
+    def make(services: Services) -> Judge:
+        made: Judge = plugins.factory("judge", config.judge.provider)(config.judge.plain(), services)
         return made
 
     return make
 
 
 def check_judge(
-    make: Callable[[], Judge],
+    make: Make,
     *,
     questions: Sequence[Question] | None = None,
     secrets: Iterable[str] = (TEST_KEY,),
 ) -> list[Answer]:
     """Ask the judge `questions` (default: a few with an explanation and a verdict); raises ContractBroken.
 
-    `make` gives a new one each time; whatever it speaks to must be there. Returns its answers; a question that
-    ended with a CallError gives none.
+    `make` is a factory with its config: it gets services in which every API key is TEST_KEY, and gives a new judge
+    each time. Whatever that speaks to must be there. Returns the answers; a question that ended with a CallError gives
+    none.
     """
     secrets = tuple(secrets)
     asked = [sample_question(number) for number in range(1, 7)] if questions is None else list(questions)
     _check_attributes(make, asked, secrets)
-    return asyncio.run(_ask_all(make(), asked, secrets))
+    return asyncio.run(_ask_all(make, asked, secrets))
 
 
-def _check_attributes(make: Callable[[], Judge], questions: Sequence[Question], secrets: Sequence[str]) -> None:
-    first, second = make(), make()
+def _check_attributes(make: Make, questions: Sequence[Question], secrets: Sequence[str]) -> None:
+    first, second = make(services()), make(services())
     text = as_json(getattr(first, "settings", {}), "settings")
     claim_no_secret(text, secrets, "settings")
     claim_equal(as_json(getattr(second, "settings", {}), "settings"), text, "settings of a second instance")
@@ -63,13 +66,16 @@ def _check_attributes(make: Callable[[], Judge], questions: Sequence[Question], 
             claim_dollars(estimate(question), "estimate_usd(question)")
 
 
-async def _ask_all(judge: Judge, questions: Sequence[Question], secrets: Sequence[str]) -> list[Answer]:
+async def _ask_all(make: Make, questions: Sequence[Question], secrets: Sequence[str]) -> list[Answer]:
+    given = services()
+    judge = make(given)
     try:
         found = await asyncio.gather(*(_ask(judge, question, secrets) for question in questions))
     finally:
         close = getattr(judge, "aclose", None)
         if close is not None:
             await close()
+        await given.http.aclose()
     return [answer for answer in found if answer is not None]
 
 

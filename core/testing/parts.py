@@ -19,6 +19,7 @@ from core.services import JudgeDesk, Services
 
 #: The value of every API key in a check: it must not come back from anywhere.
 TEST_KEY: Final = "leadline-test-key-3f9a"
+_DEFAULTS: Final = ("benchmark.source=sample", "system=replay", "judge=offline")
 
 
 class _EveryKey(Mapping[str, str]):
@@ -55,14 +56,20 @@ def services(
 
 
 def compose(*overrides: str) -> tuple[RunConfig, PluginManager]:
-    """The checked configuration of these words, and the plugins that are installed; raises InputError."""
+    """The checked configuration of these words, and the plugins that are installed; raises InputError.
+
+    A part that the words don't name is whichever is there: the first benchmark, with its packaged tasks.
+    """
     from core.cmdline import prepare
-    from core.compose import add_search_paths
+    from core.compose import add_search_paths, options
     from core.compose import compose as composed
 
     plugins = PluginManager.discover()
     add_search_paths(plugins)
-    return RunConfig.from_tree(composed(prepare(overrides))), plugins
+    named = {word.partition("=")[0] for word in overrides}
+    words = [] if "benchmark" in named else [f"benchmark={options('benchmark')[0]}"]
+    words += [word for word in _DEFAULTS if word.partition("=")[0] not in named]
+    return RunConfig.from_tree(composed(prepare([*words, *overrides]))), plugins
 
 
 def sample_tasks() -> tuple[Task, ...]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from core.errors import CallError
 from core.model import GRADED, Submission, Task
 from core.parts import System
 from core.runfolder import submission_row
+from core.services import Services
 from core.testing.claims import ContractBroken, as_json, claim, claim_dollars, claim_equal, claim_no_secret
 from core.testing.parts import TEST_KEY, compose, sample_tasks, services
 
@@ -16,45 +18,46 @@ from core.testing.parts import TEST_KEY, compose, sample_tasks, services
 _ATTEMPTS = (1, 2)
 
 
-def system(name: str, *overrides: str) -> Callable[[], System]:
-    """What makes the system `name` as a run has it: `system("echo", "effort=low")`. Every API key is TEST_KEY.
+Make = Callable[[Services], System]
+
+
+def system(name: str, *overrides: str) -> Make:
+    """What makes the system `name` as a run has it: `system("echo", "effort=low")`.
 
     Raises InputError when the configuration or the adapter's name is refused.
     """
-    config, plugins = compose(
-        "benchmark=draco", "benchmark.source=sample", f"system={name}", "judge=offline", *overrides
-    )
+    config, plugins = compose(f"system={name}", *overrides)
     section = {**config.system.plain(), "effort_settings": config.effort_settings()}
 
-    def make() -> System:
-        made: System = plugins.factory("system", config.system.adapter)(
-            section, services(effort=config.effort_word())
-        )
+    def make(services: Services) -> System:
+        factory = plugins.factory("system", config.system.adapter)
+        made: System = factory(section, replace(services, effort=config.effort_word()))
         return made
 
     return make
 
 
 def check_system(
-    make: Callable[[], System],
+    make: Make,
     *,
     tasks: Sequence[Task] | None = None,
     secrets: Iterable[str] = (TEST_KEY,),
 ) -> list[Submission]:
     """Try the system on `tasks` (default: `sample_tasks()`), two attempts each; raises ContractBroken.
 
-    `make` gives a new one each time. Whatever it speaks to must be there: a server of the test's own, a file.
-    Returns its submissions; a call that ended with a CallError gives none.
+    `make` is a factory with its config: it gets services in which every API key is TEST_KEY, and gives a new system
+    each time. Whatever that speaks to must be there: a server of the test's own, a file. Returns the submissions; a
+    call that ended with a CallError gives none.
     """
     secrets = tuple(secrets)
     shown = [task.shown() for task in (sample_tasks() if tasks is None else tasks)]
     _check_attributes(make, secrets)
-    return asyncio.run(_solve_all(make(), shown, secrets))
+    return asyncio.run(_solve_all(make, shown, secrets))
 
 
-def _check_attributes(make: Callable[[], System], secrets: Sequence[str]) -> None:
+def _check_attributes(make: Make, secrets: Sequence[str]) -> None:
     """What shapes an answer is in `settings`, the same each time; keys never are."""
-    first, second = make(), make()
+    first, second = make(services()), make(services())
     settings = getattr(first, "settings", {})
     text = as_json(settings, "settings")
     claim_no_secret(text, secrets, "settings")
@@ -82,8 +85,10 @@ def _check_attributes(make: Callable[[], System], secrets: Sequence[str]) -> Non
         claim_equal(found, [], "check(): what is missing before a run can start")
 
 
-async def _solve_all(system: System, tasks: Sequence[Task], secrets: Sequence[str]) -> list[Submission]:
+async def _solve_all(make: Make, tasks: Sequence[Task], secrets: Sequence[str]) -> list[Submission]:
     submissions: list[Submission] = []
+    given = services()
+    system = make(given)
     try:
         check_tasks = getattr(system, "check_tasks", None)
         if check_tasks is not None:
@@ -97,6 +102,7 @@ async def _solve_all(system: System, tasks: Sequence[Task], secrets: Sequence[st
         close = getattr(system, "aclose", None)
         if close is not None:
             await close()
+        await given.http.aclose()
     return submissions
 
 

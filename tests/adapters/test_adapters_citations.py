@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import SHARED
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -117,7 +117,7 @@ def test_every_address_stands_in_the_text(text: str) -> None:
     assert len(found) == len(set(found))
 
 
-SAMPLES = Path(__file__).parents[3] / "shared" / "data" / "providers" / "openai_compat"
+SAMPLES = SHARED / "data" / "providers" / "openai_compat"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapters_helpers import TASK, config, services
+from adapters_helpers import TASK, Log, config, services
 
 from adapters import _process
 from adapters.command import Command, command, resolve, source_digest
@@ -45,11 +45,20 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 def program(tmp_path: Path) -> Program:
     """`program(body)`: a system that runs a Python script with this body; the request is `ask`."""
 
-    def build(body: str, *, effort: str | None = None, prelude: str = PRELUDE, **changes: Any) -> Command:
+    def build(
+        body: str,
+        *,
+        effort: str | None = None,
+        prelude: str = PRELUDE,
+        log: Log | None = None,
+        **changes: Any,
+    ) -> Command:
         script = tmp_path / "agent.py"
         script.write_text(prelude + textwrap.dedent(body))
         words = [sys.executable, str(script)]
-        return command(config("command", **{"command": words, "timeout_s": 20, **changes}), services(effort))
+        return command(
+            config("command", **{"command": words, "timeout_s": 20, **changes}), services(effort, log=log)
+        )
 
     return build
 
@@ -311,7 +320,8 @@ async def test_links_and_special_files_are_not_read(trick: str, program: Program
     secret.parent.mkdir()
     secret.write_text("the secret")
     body = f"SECRET = {str(secret)!r}\nos.chdir(ask['output_dir'])\n{trick}\nopen('good', 'w').write('ok')\n"
-    row = await program(body).solve(TASK, 1)
+    log = Log()
+    row = await program(body, log=log).solve(TASK, 1)
     assert row.files == {"good": "ok"}
     assert log.warnings == [("output_links_skipped", {"task_id": "t1", "names": ["trick"]})]
 

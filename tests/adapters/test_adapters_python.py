@@ -16,7 +16,7 @@ from adapters_helpers import TASK, config, services
 
 from adapters.python import Python, as_submission, python
 from core.errors import CallError, InputError
-from core.model import Submission, Task
+from core.model import Submission
 
 HEAD = """
 import asyncio, functools, sys, threading, time

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapters_helpers import TASK, config, services
+from adapters_helpers import config, services
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,7 +49,7 @@ async def test_each_attempt_is_its_own_line(name: str, tmp_path: Path) -> None:
     system.check_tasks(["t1", "t2", "t3"])
     for row in rows:
         task, attempt = Task(id=row["task_id"], prompt=""), row.get("attempt", 1)
-        assert await system.solve(TASK, attempt) == Submission.model_validate(row)
+        assert await system.solve(task, attempt) == Submission.model_validate(row)
     first = await system.solve(Task(id="t1", prompt=""), 1)
     assert (first.system, first.effort, first.settings) == ("exa", "low", {"k": 1})
     assert system.stored is False

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any
 
 import pytest
 from draco_helpers import FakeDesk, all_judged, says
 
-from core.judge.question import Question
+from core.compose import compose
+from core.config import RunConfig
+from core.judge.offline import OfflineJudge
+from core.judge.question import Answer, Question
 from core.model import Submission, Task
 from core.resources import resolve
+from core.services import JudgeDesk
+from core.testing import BenchmarkUnderTest, check_benchmark, services
+from plugins.draco.aggregate import DracoAggregator
 from plugins.draco.grader import DracoGrader
 from plugins.draco.leaks import scan
 from plugins.draco.rubric import criteria_of
@@ -43,7 +48,7 @@ def submissions() -> dict[str, Submission]:
     return {one.task_id: one for one in found}
 
 
-async def scores(desk: Any) -> dict[str, float | None]:
+async def scores(desk: JudgeDesk) -> dict[str, float | None]:
     grader, found = DracoGrader(desk), {}
     for task in TASKS:
         given = submissions()[task.id]
@@ -79,16 +84,15 @@ async def test_a_careful_reader_ranks_them() -> None:
 
 
 async def test_the_offline_judge_decides_as_a_careful_reader() -> None:
-    offline = pytest.importorskip("core.judge.offline", reason="the offline judge is not built yet")
-    judge = offline.OfflineJudge({"name": "offline"}, None)
+    judge = OfflineJudge({"name": "offline"}, services())
     verdicts: dict[str, set[str]] = {task.id: set() for task in TASKS}
 
     class Desk:
         name, width = "offline", 4
 
-        async def ask(self, question: Question) -> Any:
+        async def ask(self, question: Question) -> Answer:
             answer = await judge.ask(question)
-            if answer.value["verdict"] == "MET":
+            if (answer.value or {})["verdict"] == "MET":
                 verdicts[question.task_id].add(question.units[0].removeprefix("criterion/"))
             return answer
 
@@ -103,3 +107,12 @@ def test_meeting_every_criterion_meets_the_errors_too(task: Task) -> None:
     found = DracoGrader(None).score(task, None, all_judged(task, verdict=True)).metrics["normalized"]
     assert found is not None
     assert found < 100
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_the_parts_keep_the_contract_of_a_benchmark(strict: bool) -> None:
+    config = RunConfig.from_tree(compose(["experiment=demo_draco", f"benchmark.strict={strict}"]))
+    section = config.benchmark.plain()
+    check_benchmark(
+        BenchmarkUnderTest(config, lambda: DracoTasks(section), DracoGrader, lambda: DracoAggregator(section))
+    )
