@@ -172,6 +172,7 @@ class Desk:
                     return kept
             return await self._pay(question, key)
         except StopRun as stop:
+            tools.stop.pull(stop)
             self._store.drop_lease(key)
             return self._failed(Failure(kind=stop.kind, message=stop.message))
 
@@ -208,9 +209,8 @@ class Desk:
             except CallError as error:
                 _book(reservation, tries)
                 return self._give_up(error, key, tries)
-            except StopRun as stop:
+            except StopRun:
                 _book(reservation, tries)
-                tools.stop.pull(stop)
                 raise
             done_call = self._call(key, answer=answer)
             tries.add(answer.usage, answer.cost_usd, known=False)

@@ -15,7 +15,6 @@ from core.services import Services
 from core.testing.claims import ContractBroken, as_json, claim, claim_dollars, claim_equal, claim_no_secret
 from core.testing.parts import TEST_KEY, compose, sample_question, services
 
-
 Make = Callable[[Services], Judge]
 
 
@@ -41,9 +40,9 @@ def check_judge(
 ) -> list[Answer]:
     """Ask the judge `questions` (default: a few with an explanation and a verdict); raises ContractBroken.
 
-    `make` is a factory with its config: it gets services in which every API key is TEST_KEY, and gives a new judge
-    each time. Whatever that speaks to must be there. Returns the answers; a question that ended with a CallError gives
-    none.
+    `make` is a factory with its config: it gets services in which every API key is TEST_KEY, and gives a new
+    judge each time. Whatever that speaks to must be there. Returns the answers; a question that ended with a
+    CallError gives none.
     """
     secrets = tuple(secrets)
     asked = [sample_question(number) for number in range(1, 7)] if questions is None else list(questions)

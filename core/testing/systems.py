@@ -45,9 +45,9 @@ def check_system(
 ) -> list[Submission]:
     """Try the system on `tasks` (default: `sample_tasks()`), two attempts each; raises ContractBroken.
 
-    `make` is a factory with its config: it gets services in which every API key is TEST_KEY, and gives a new system
-    each time. Whatever that speaks to must be there: a server of the test's own, a file. Returns the submissions; a
-    call that ended with a CallError gives none.
+    `make` is a factory with its config: it gets services in which every API key is TEST_KEY, and gives a new
+    system each time. Whatever that speaks to must be there: a server of the test's own, a file. Returns the
+    submissions; a call that ended with a CallError gives none.
     """
     secrets = tuple(secrets)
     shown = [task.shown() for task in (sample_tasks() if tasks is None else tasks)]

@@ -75,8 +75,7 @@ class DracoAggregator:
         axes = dict.fromkeys(name.partition("/")[2] for score in scores for name in score.metrics if "/" in name)
         found = {}
         for axis in axes:
-            # a task that ended without metrics does not tell its sections: it counts as having this one
-            having = [score for score in scores if not score.metrics or f"normalized/{axis}" in score.metrics]
+            having = [score for score in scores if f"normalized/{axis}" in score.metrics]
             found[axis] = self._group(having, {name: f"{name}/{axis}" for name in METRICS})
         return found
 
@@ -133,15 +132,15 @@ def _warnings(scores: Sequence[TaskScore]) -> Iterable[str]:
             f"{n_found} of {n_tasks} tasks with answers decided by rule, without a judge ({kinds}): every "
             "criterion UNMET, so normalized is 0"
         )
-    lost = add_counts(score.coverage_by for score in scores).get("sign", {}).get("negative", Count())
+    published = [score for score in scores if score.metrics.get("normalized") is not None]
+    lost = add_counts(score.coverage_by for score in published).get("sign", {}).get("negative", Count())
     if lost.graded < lost.expected:
         yield (
-            f"{lost.expected - lost.graded} of {lost.expected} verdicts on negative criteria are missing: a "
-            "lost negative can only raise a score"
+            f"{lost.expected - lost.graded} of {lost.expected} verdicts on negative criteria of the "
+            "scored tasks are missing: a lost negative can only raise a score"
         )
-    n_scored = len(_values(scores, "normalized"))
-    if n_scored < SMALL:
+    if len(published) < SMALL:
         yield (
-            f"only {n_scored} tasks are scored: compare intervals, not means; a single task moves by 3–5 "
+            f"only {len(published)} tasks are scored: compare intervals, not means; a single task moves by 3–5 "
             "points from judge run to judge run"
         )

@@ -15,7 +15,7 @@ from core.services import JudgeDesk
 from plugins.draco import leaks
 from plugins.draco.prompt import MET, Shared, question
 from plugins.draco.rubric import criteria_of
-from plugins.draco.scoring import metric_names, run_scores
+from plugins.draco.scoring import coverage_of, metric_names, run_scores
 
 #: The form of a unit's verdict in a file of judgements.
 VERDICT_SCHEMA: Final[Mapping[str, Any]] = {
@@ -68,17 +68,20 @@ class DracoGrader:
     def score(self, task: Task, submission: Submission | None, judgements: Sequence[Judgement]) -> TaskScore:
         """The metrics of one attempt, and its signs of contamination; see scoring.py and leaks.py.
 
-        Raises ValueError for rows of another task or two rows of one verdict, InputError for unknown units.
+        No judgement at all gives the names of the metrics with nulls, and the counts of one repeat. Raises
+        ValueError for rows of another task or two rows of one verdict, InputError for unknown units.
         """
         strangers = {row.task_id for row in judgements} - {task.id}
         if strangers:
             raise ValueError(f"judgements of {sorted(strangers)} given for task {task.id}")
         criteria = criteria_of(task)
+        flags = leaks.flags(submission)
+        if not judgements:
+            blank = score_of_runs(task, [], coverage_by=coverage_of(criteria, {}), flags=flags)
+            metrics = dict.fromkeys(metric_names(criteria))
+            return blank.model_copy(update={"metrics": metrics, "n_expected": len(criteria)})
         runs, coverage = run_scores(criteria, judgements)
-        found = score_of_runs(task, runs, coverage_by=coverage, flags=leaks.flags(submission))
-        if runs:
-            return found
-        return found.model_copy(update={"metrics": dict.fromkeys(metric_names(criteria))})
+        return score_of_runs(task, runs, coverage_by=coverage, flags=flags)
 
 
 def _verdict(answer: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -112,7 +112,7 @@ def run_scores(
                 n_expected=len(criteria),
             )
         )
-        counts.append(_coverage(criteria, met))
+        counts.append(coverage_of(criteria, met))
     return runs, add_counts(counts)
 
 
@@ -142,7 +142,8 @@ def verdicts(criteria: Sequence[Criterion], rows: Iterable[Judgement]) -> dict[s
     return met
 
 
-def _coverage(criteria: Sequence[Criterion], met: Mapping[str, bool]) -> CoverageBy:
+def coverage_of(criteria: Sequence[Criterion], met: Mapping[str, bool]) -> CoverageBy:
+    """How many of one repeat's verdicts exist, by sign (positive, negative) and axis (section)."""
     members = {
         "sign": [criterion.sign for criterion in criteria],
         "axis": [criterion.section for criterion in criteria],

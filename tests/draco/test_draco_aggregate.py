@@ -34,7 +34,7 @@ def scored(
     value = mean(runs) if status in ("scored", "zero") else None
     return TaskScore(
         task_id=name,
-        metrics={} if status == "error" else dict.fromkeys(names, value),
+        metrics=dict.fromkeys(names, value),
         by_run=() if status == "error" else by_run,
         n_graded=1,
         n_expected=1,
@@ -175,7 +175,9 @@ def test_a_few_tasks_are_warned_about_and_many_are_not() -> None:
 
 def test_lost_negatives_are_said_since_they_can_only_raise_a_score() -> None:
     found = aggregate([scored("a", [50], negatives=Count(graded=3, expected=5))])
-    assert any("2 of 5 verdicts on negative criteria are missing" in line for line in found.warnings)
+    assert any("2 of 5 verdicts on negative criteria" in line for line in found.warnings)
+    unscored = aggregate([scored("a", [50], status="withheld", negatives=Count(graded=3, expected=5))])
+    assert not any("negative criteria" in line for line in unscored.warnings)
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=12), st.randoms(use_true_random=False))

@@ -22,9 +22,8 @@ tasks = cache(official)
 
 def scored(task: Task, rows: list[Judgement]) -> TaskScore:
     score = DracoGrader(None).score(task, submission(task_id=task.id), rows)
-    return score_of_attempts(
-        task, [Attempt("completed", score)], headline="normalized", floor=0.95, by_rule=BY_RULE
-    )
+    attempt = Attempt("completed", score, has_score=True)
+    return score_of_attempts(task, [attempt], headline="normalized", floor=0.95, by_rule=BY_RULE)
 
 
 def summary(scores: list[TaskScore]) -> Aggregate:

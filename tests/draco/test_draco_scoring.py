@@ -145,6 +145,11 @@ def test_nothing_judged_names_every_metric_and_gives_none() -> None:
         ["normalized", "pass_rate", "raw", "normalized/facts", "pass_rate/facts"]
     )
     assert found.by_run == ()
+    assert (found.n_graded, found.n_expected) == (0, 1)
+    assert found.coverage_by == {
+        "sign": {"positive": Count(graded=0, expected=1)},
+        "axis": {"facts": Count(graded=0, expected=1)},
+    }
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,13 @@ async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     writer.transport.abort()
 
 
+async def speaks_no_tls(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer whatever comes as a plain HTTP server does."""
+    await reader.read(10)
+    writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+    await writer.drain()
+
+
 async def never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Read a request and say nothing until the other side leaves."""
     await read_request(reader)

@@ -19,6 +19,7 @@ from fakes.sockets import (
     read_request,
     reset,
     serving,
+    speaks_no_tls,
 )
 
 from core import http as http_module
@@ -59,8 +60,9 @@ async def test_what_is_sent(http: Http) -> None:
     seen: list[bytes] = []
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        seen.append(await read_request(reader))
-        writer.write(body(b"", "Set-Cookie: a=b; Path=/"))
+        while len(seen) < 2:
+            seen.append(await read_request(reader))
+            writer.write(body(b"", "Set-Cookie: a=b; Path=/"))
 
     async with serving(handle) as port:
         url = f"http://127.0.0.1:{port}/v1/x"
@@ -135,7 +137,7 @@ async def test_unusable_answers(http: Http, monkeypatch: pytest.MonkeyPatch, raw
         pytest.param(reset, "http", "hung_up", id="reads and resets"),
         pytest.param(never, "http", "timeout", id="never answers"),
         pytest.param(never_reads, "http", "timeout", id="never reads"),
-        pytest.param(answering(b"HTTP/1.1 200 OK\r\n\r\n"), "https", "tls", id="plain port asked for TLS"),
+        pytest.param(speaks_no_tls, "https", "tls", id="plain port asked for TLS"),
     ],
 )
 async def test_servers_that_misbehave(http: Http, handler: Handler, scheme: str, kind: str) -> None:
