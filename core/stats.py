@@ -42,4 +42,6 @@ def sd(values: Sequence[float], *, ddof: int = 1) -> float | None:
     centre = mean(values)
     if centre is None or len(values) <= ddof:
         return None
+    if min(values) == max(values):
+        return 0.0  # the rounded mean may lie a last digit off them
     return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - ddof))

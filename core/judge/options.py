@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
 from pydantic import Field, ValidationError, field_validator
 
 from core.errors import InputError
 from core.model import Frozen
 from core.prices import Price, price_from_config
+
+#: What a judge itself puts into a request; an answer is read as these make it.
+_OURS: Final = frozenset({"model", "messages", "stream", "response_format", "n"})
 
 
 class Retries(Frozen):
@@ -72,6 +75,8 @@ class JudgeOptions(Frozen):
             first = error.errors()[0]
             key = ".".join(str(part) for part in ("judge", *first["loc"]))
             raise InputError(first["msg"], where=key, got=repr(first["input"])[:80]) from None
+        for key in sorted(_OURS & options.params.keys()):
+            raise InputError("can't be replaced", where=f"judge.params.{key}", expected="other parameters")
         options.list_price()
         return options
 

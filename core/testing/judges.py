@@ -68,8 +68,13 @@ def _check_attributes(make: Make, questions: Sequence[Question], secrets: Sequen
 async def _ask_all(make: Make, questions: Sequence[Question], secrets: Sequence[str]) -> list[Answer]:
     given = services()
     judge = make(given)
+
+    def claim_no_key(text: str, what: str) -> None:
+        # the engine takes out every key that was read through services.keys; others would be written
+        claim_no_secret(given.keys.strip(text), secrets, what)
+
     try:
-        found = await asyncio.gather(*(_ask(judge, question, secrets) for question in questions))
+        found = await asyncio.gather(*(_ask(judge, question, claim_no_key) for question in questions))
     finally:
         close = getattr(judge, "aclose", None)
         if close is not None:
@@ -78,20 +83,20 @@ async def _ask_all(make: Make, questions: Sequence[Question], secrets: Sequence[
     return [answer for answer in found if answer is not None]
 
 
-async def _ask(judge: Judge, question: Question, secrets: Sequence[str]) -> Answer | None:
+async def _ask(judge: Judge, question: Question, claim_no_key: Callable[[str, str], None]) -> Answer | None:
     what = f"the question about {', '.join(question.units)}"
     before = (question.digest, json_digest(plain(question.schema)))
     try:
         answer = await judge.ask(question)
     except CallError as error:
-        claim_no_secret(f"{error} {error.raw}", secrets, f"{what}: the error")
+        claim_no_key(f"{error} {error.raw}", f"{what}: the error")
         return None
     except Exception as error:
         kind = type(error).__name__
         raise ContractBroken(f"{what}: expected an Answer or a CallError, got {kind}: {error}") from error
     claim(isinstance(answer, Answer), f"{what}: expected an Answer, got {type(answer).__name__}")
     claim_equal((question.digest, json_digest(plain(question.schema))), before, f"{what}, after it was asked")
-    claim_no_secret(repr(answer), secrets, f"{what}: the answer")
+    claim_no_key(repr(answer), f"{what}: the answer")
     claim_dollars(answer.cost_usd, f"{what}: cost_usd")
     outcomes = [bool(answer.verdicts), answer.value is not None, answer.error is not None]
     claim_equal(sum(outcomes), 1, f"{what}: a value, recorded verdicts or an error; how many of them there are")

@@ -191,6 +191,14 @@ def test_the_order_of_tasks_changes_no_bit(values: list[float], rng: random.Rand
 # core.stats
 
 
+@given(st.floats(0, 100), st.integers(2, 20))
+def test_equal_values_have_no_spread_at_all(value: float, n: int) -> None:
+    assert sd([value] * n) == 0
+    found = bootstrap_interval([value] * n)
+    assert found is not None
+    assert found[0] == found[1] == mean([value] * n)
+
+
 @given(st.lists(st.floats(0, 100), min_size=2, max_size=40))
 def test_the_interval_lies_within_the_values(values: list[float]) -> None:
     found = bootstrap_interval(values, resamples=500)

@@ -222,7 +222,7 @@ def test_slots_are_never_lost_nor_made_up(steps: list[str], most: int) -> None:
             assert limiter.peak <= most
 
         async def drain() -> None:
-            for task in list(waiting):
+            for task in waiting:
                 await task
                 limiter.release()
 

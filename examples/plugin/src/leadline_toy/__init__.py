@@ -1,0 +1,1 @@
+"""A toy benchmark and a toy system for Leadline."""
