@@ -101,6 +101,7 @@ class Chat:
         """What shapes an answer; whether the model searches is known only once litellm is asked."""
         return {
             "model": self._options.model,
+            "base_url": self._options.base_url,
             "effort": self._services.effort,
             "system_prompt": self._options.system_prompt,
             "web_search": self._searches,

@@ -22,6 +22,7 @@ from adapters._config import Section
 from adapters._rows import BadRowError, read_line
 from core.errors import CallError, InputError
 from core.model import Submission, Task
+from core.resources import resolve
 from core.services import Services
 
 _SUFFIXES: Final = (".jsonl", ".jsonl.gz")
@@ -136,7 +137,7 @@ class Replay:
 
 def replay(config: Mapping[str, Any], services: Services) -> Replay:  # noqa: ARG001 (a factory's signature)
     """The factory. `path` is the file; it is opened by `check`, so that a preflight can list it."""
-    path = Path(Section(config).text("path", "the path of a submissions file: system.path=FILE"))
+    path = resolve(Section(config).text("path", "the path of a submissions file: system.path=FILE"))
     if not path.name.endswith(_SUFFIXES):
         raise InputError("not usable", where="system.path", expected=" or ".join(_SUFFIXES), got=repr(path.name))
     return Replay(path)

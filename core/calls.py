@@ -89,18 +89,19 @@ async def call(
     clock: Clock,
     rng: random.Random,
     on_failure: Callable[[CallError, int], None] | None = None,
+    ahead: bool = False,
 ) -> T:
     """Make a call until it is answered, may not be made again, or its attempts are used up.
 
     `make` gets the attempt's number, from 1. `on_failure` hears of every failed attempt, also the last,
-    with its number. Raises the last CallError, or StopRun where the error table says that no further call
+    with its number. `ahead` waits for its slot before the others. Raises the last CallError, or StopRun where the error table says that no further call
     makes sense. asyncio.CancelledError passes through; the slot is free then.
     """
     progress = _Progress(policy, rng)
 
     async def attempt() -> T:
         progress.attempt += 1
-        ticket = await limiter.acquire()
+        ticket = await limiter.acquire(ahead=ahead)
         try:
             result = await make(progress.attempt)
         except CallError as error:

@@ -14,6 +14,8 @@ from typing import Final
 from core.errors import InputError
 
 GROUPS: Final = ("benchmark", "system", "judge", "pages", "experiment")
+#: Hydra's options whose value is the next word.
+OPTIONS_WITH_VALUE: Final = ("--cfg", "-c", "--package", "-p", "--config-dir", "-cd", "--info", "-i")
 #: Keys whose value is text, whatever it looks like.
 _TEXT: Final = frozenset(
     {
@@ -47,7 +49,12 @@ def is_sweep(argv: Sequence[str]) -> bool:
 def prepare(argv: Sequence[str]) -> list[str]:
     """The same words in a form that Hydra reads as they were meant; raises InputError."""
     sweep = is_sweep(argv)
-    return [word if word.startswith("-") else _override(word, sweep=sweep) for word in argv]
+    prepared, of_option = [], False
+    for word in argv:
+        kept = of_option or word.startswith("-")
+        prepared.append(word if kept else _override(word, sweep=sweep))
+        of_option = not of_option and word in OPTIONS_WITH_VALUE
+    return prepared
 
 
 def _override(word: str, *, sweep: bool) -> str:

@@ -29,10 +29,10 @@ from core.summary import Totals, score_attempt, score_task
 
 #: Submissions that may wait for a grader; solving pauses beyond it, so that memory stays flat.
 _WAITING: Final = 64
-#: A grading worker has a report's questions one behind the other in its tail: one worker for
-#: every so many calls that the judge allows keeps them all busy.
-_CALLS_PER_WORKER: Final = 12
-_MOST_WORKERS: Final = 32
+#: Reports are graded side by side so that so many times the calls that the judge allows are ready to be made:
+#: a report that begins has one question out, and one that ends has few.
+_READY: Final = 3
+_MOST_WORKERS: Final = 64
 #: Repeats of one submission that are graded at the same time.
 _REPEATS_AT_ONCE: Final = 8
 
@@ -93,7 +93,7 @@ class Engine:
         """Solve, grade and score every task; never raises for what a task, system or judge does."""
         jobs = self._jobs()
         ready: asyncio.Queue[tuple[Task, Submission] | None] = asyncio.Queue(_WAITING)
-        graders = min(_MOST_WORKERS, 2 + self.desk.width // _CALLS_PER_WORKER)
+        graders = self._graders()
         async with asyncio.TaskGroup() as group:
             solving = [group.create_task(self._solve(jobs, ready)) for _ in range(self.solver.width)]
             grading = [group.create_task(self._grade(ready)) for _ in range(graders)]
@@ -106,6 +106,11 @@ class Engine:
             if task.id not in self._scores:  # interrupted before its last attempt was graded
                 self._finish(task)
         return Outcome([self._scores[task.id] for task in self.tasks], self._totals)
+
+    def _graders(self) -> int:
+        """How many reports are graded at a time."""
+        each = max(1, self.progress.judgements_expected // max(1, self.progress.solves))
+        return min(_MOST_WORKERS, 2 + _READY * self.desk.width // each)
 
     def interrupt(self) -> None:
         """Stop now: what is in flight is given up, what is stored stays for the next start."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from core.cmdline import is_sweep, prepare
+from core.cmdline import OPTIONS_WITH_VALUE, is_sweep, prepare
 from core.compose import (
     CONFIG_MODULE,
     CONFIG_NAME,
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 REFUSED: Final = 2
-_HYDRA_OPTIONS: Final = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--resolve", "-r", "--package", "-p")
+#: With these Hydra prints something instead of running a job.
+_HYDRA_PRINTS: Final = ("--cfg", "-c", "--info", "-i", "--hydra-help")
 
 
 def launch(argv: Sequence[str]) -> int:
@@ -42,7 +43,7 @@ def launch(argv: Sequence[str]) -> int:
         if is_sweep(words):
             return _sweep(overrides, config_dir)
         tree = compose(overrides, config_dir)
-        if any(word.split("=")[0] in _HYDRA_OPTIONS for word in words):
+        if any(word.split("=")[0] in _HYDRA_PRINTS for word in words):
             _hydra(words)
             return 0
     except InputError as error:
@@ -61,7 +62,7 @@ def _split(words: Sequence[str]) -> tuple[str | None, list[str]]:
             config_dir = next(rest, None)
         elif word.startswith("--config-dir="):
             config_dir = word.partition("=")[2]
-        elif word in ("--package", "-p", "--cfg", "-c", "--info", "-i"):
+        elif word in OPTIONS_WITH_VALUE:
             next(rest, None)
         elif not word.startswith("-"):
             overrides.append(word)

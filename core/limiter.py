@@ -30,7 +30,7 @@ MOST_PATIENCE: Final = 32
 
 
 class Limiter:
-    """The limit of one account. Waiters start in the order in which they came.
+    """The limit of one account. Waiters start in the order in which they came, but for those `ahead`.
 
     `limit` is what is allowed now, `in_flight` what is out, `peak` the most that was out at once.
     """
@@ -72,12 +72,18 @@ class Limiter:
         if requests_per_minute is not None:
             self._interval = max(self._interval, 60.0 / requests_per_minute)
 
-    async def acquire(self) -> int:
-        """Wait for a slot. Gives its ticket, for `refused`: how many cuts there were at its start."""
+    async def acquire(self, *, ahead: bool = False) -> int:
+        """Wait for a slot. Gives its ticket, for `refused`: how many cuts there were at its start.
+
+        `ahead` waits before the others instead of behind them: for the call that others wait for.
+        """
         if self._n_waiting == 0 and self._wait_s() == 0:
             return self._start()
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._waiters.append(future)
+        if ahead:
+            self._waiters.appendleft(future)
+        else:
+            self._waiters.append(future)
         self._n_waiting += 1
         self._wake()
         try:

@@ -197,7 +197,7 @@ class Aggregate(Frozen):
     """What an aggregator gives: the benchmark's parts of a summary."""
 
     metrics: Mapping[str, Metric]
-    groups: Mapping[str, Mapping[str, Mapping[str, float | None]]] = Field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, Mapping[str, int | float | None]]] = Field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
 
@@ -263,7 +263,7 @@ class Summary(Frozen):
     coverage: float | None
     coverage_by: Mapping[str, Mapping[str, Coverage]]
     metrics: Mapping[str, Metric]
-    groups: Mapping[str, Mapping[str, Mapping[str, float | None]]]
+    groups: Mapping[str, Mapping[str, Mapping[str, int | float | None]]]
     status: Mapping[str, int]
     submissions: Mapping[str, int]
     errors: Mapping[str, int]

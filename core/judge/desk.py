@@ -152,16 +152,16 @@ class Desk:
         gate = self._reports.get(report)
         if gate is not None:
             await gate.wait()
-            return await self._single_flight(question, key)
+            return await self._single_flight(question, key, leads=False)
         self._reports[report] = gate = asyncio.Event()
         try:
-            return await self._single_flight(question, key)
+            return await self._single_flight(question, key, leads=True)
         finally:
             gate.set()
             while len(self._reports) > _REPORTS_KEPT:
                 self._reports.pop(next(iter(self._reports)))
 
-    async def _single_flight(self, question: Question, key: str) -> Answer:
+    async def _single_flight(self, question: Question, key: str, *, leads: bool) -> Answer:
         """Wait while another process asks the same; take over what it got or left."""
         tools = self._tools
         try:
@@ -170,13 +170,13 @@ class Desk:
                 if (kept := self._kept(key)) is not None:
                     self.reused += 1
                     return kept
-            return await self._pay(question, key)
+            return await self._pay(question, key, leads=leads)
         except StopRun as stop:
             tools.stop.pull(stop)
             self._store.drop_lease(key)
             return self._failed(Failure(kind=stop.kind, message=stop.message))
 
-    async def _pay(self, question: Question, key: str) -> Answer:
+    async def _pay(self, question: Question, key: str, *, leads: bool) -> Answer:
         """One question, with its budget, its tries and its ledger rows."""
         tools, tries = self._tools, _Tries()
         estimate = self._estimate(question) if self._estimate and tools.budget.bounded else None
@@ -205,6 +205,7 @@ class Desk:
                     clock=tools.clock,
                     rng=tools.rng,
                     on_failure=on_failure,
+                    ahead=leads,
                 )
             except CallError as error:
                 _book(reservation, tries)

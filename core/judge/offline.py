@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import date
 from typing import Any, Final
 
 from core.errors import CallError
@@ -28,6 +29,13 @@ class OfflineJudge:
 
     def __init__(self, config: Mapping[str, Any], services: Services) -> None:  # noqa: ARG002  # a factory's form
         self.name = JudgeOptions.of(config).name
+
+    def warnings(self, today: date) -> list[str]:  # noqa: ARG002  # the form of every part's warnings
+        """What every report made with this judge says."""
+        return [
+            f"judge {self.name} is a set of rules, not a model: its verdicts show that the plumbing works and say "
+            "nothing about a system"
+        ]
 
     async def ask(self, question: Question) -> Answer:
         """The answer that the rules give. Raises CallError when the question has no probe."""

@@ -35,8 +35,8 @@ _REPORTS_KEPT: Final = 256
 class OpenAICompatibleJudge:
     """One model at one endpoint.
 
-    `settings` is all that shapes an answer. The address is not among them: a model that moves from one
-    host to another is the same model, and `judge.epoch` tells apart what a name does not.
+    `settings` is all that shapes an answer. The address is among them: behind one model name, two servers
+    may run different weights.
     """
 
     stored = True
@@ -55,6 +55,7 @@ class OpenAICompatibleJudge:
             "provider": "openai_compatible",
             "wire_version": WIRE_VERSION,
             "model": self._model,
+            "base_url": self._url,
             "structured": options.structured,
             **self._parameters(),
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError, field_validator
 
@@ -78,6 +79,12 @@ class JudgeOptions(Frozen):
         for key in sorted(_OURS & options.params.keys()):
             raise InputError("can't be replaced", where=f"judge.params.{key}", expected="other parameters")
         options.list_price()
+        if options.base_url is not None and "@" in urlsplit(options.base_url).netloc:
+            raise InputError(
+                "an address with a password would be written down",
+                where="judge.base_url",
+                expected="the key in the variable that judge.api_key_env names",
+            )
         return options
 
     def list_price(self) -> Price | None:

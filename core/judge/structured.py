@@ -8,6 +8,7 @@ nothing else.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -21,6 +22,8 @@ from core.reply import shortened
 _SEARCH_BUDGET: Final = 4_000_000
 #: What an attempt counts that ran into Python's recursion limit (its real length is not known).
 _DEEP: Final = 20_000
+#: How an object begins; the braces of formulas and code are passed over.
+_OBJECT: Final = re.compile(r'\{\s*["}]')
 _END_OF_THOUGHT: Final = "</think>"
 _VALIDATORS: Final[dict[str, Any]] = {}
 _VALIDATORS_KEPT: Final = 64
@@ -67,19 +70,21 @@ def first_object(text: str, required_keys: Iterable[str]) -> dict[str, Any] | No
 
 def _search(text: str, start: int, required: frozenset[str]) -> dict[str, Any] | None:
     budget = _SEARCH_BUDGET
-    at = text.find("{", start)
-    while at >= 0 and budget > 0:
+    for brace in _OBJECT.finditer(text, start):
+        at = brace.start()
         try:
             found, end = _DECODER.raw_decode(text, at)
         except json.JSONDecodeError as error:
-            budget -= max(1, error.pos - at)
+            # the error counts the lines before it, so a failure late in a long text is dear
+            budget -= error.pos - at + error.pos // 16
         except (RecursionError, ValueError):  # too deep; a number too long to read
             budget -= _DEEP
         else:
             if isinstance(found, dict) and found.keys() >= required:
                 return found
             budget -= end - at
-        at = text.find("{", at + 1)
+        if budget <= 0:
+            break
     return None
 
 

@@ -102,6 +102,7 @@ class LitellmJudge:
             "provider": "litellm",
             "wire_version": WIRE_VERSION,
             "model": self._model,
+            "base_url": options.base_url,
             "structured": options.structured,
             **self._parameters(),
         }

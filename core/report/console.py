@@ -31,6 +31,7 @@ class Console:
     def __init__(self, out: RichConsole | None = None, err: RichConsole | None = None) -> None:
         self.out = out or RichConsole(highlight=False, soft_wrap=True)
         self.err = err or RichConsole(stderr=True, highlight=False, soft_wrap=True)
+        self._warned: set[str] = set()
 
     def say(self, text: str) -> None:
         self.err.print(Text(text))
@@ -57,7 +58,11 @@ class Console:
         self.warn(warnings)
 
     def warn(self, warnings: Sequence[str]) -> None:
+        """Each warning once, though the plan and the result may both have it."""
         for warning in warnings:
+            if warning in self._warned:
+                continue
+            self._warned.add(warning)
             self.err.print(Text("warning: ", style="bold yellow") + Text(warning))
 
     def result(self, summary: Mapping[str, Any], code: int, folder: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 from core.digest import combine
 from core.judge.question import Answer, Question
 from core.model import Failure
+from core.testing.claims import ContractBroken
 
 #: `low` and `high` take the first and the last choice of every field, `random` draws.
 Pick = Literal["random", "low", "high"]
@@ -48,7 +49,10 @@ class FakeDesk:
             self.at_once -= 1
         if rng.random() < self._failing:
             return Answer(error=Failure(kind="malformed", message="made to fail"), judge=self.name)
-        value = value_of(question.schema, rng, pick=self._pick)
+        try:
+            value = value_of(question.schema, rng, pick=self._pick)
+        except ValueError as error:
+            raise ContractBroken(f"the question about {', '.join(question.units)}: {error}") from error
         return Answer(value=value, judge=self.name, cost_usd=0.0)
 
     def _rng(self, question: Question) -> random.Random:
@@ -66,14 +70,19 @@ def value_of(schema: Mapping[str, Any], rng: random.Random, *, pick: Pick = "ran
     """A value that fits a JSON Schema of the kind that judges are given.
 
     Understands type, properties, required, enum, const, items, minItems, maxItems, minimum, maximum, anyOf,
-    oneOf and local $ref. Raises ValueError when what it made does not fit: the schema asks for more than that.
+    oneOf and local $ref. Raises ValueError for what is no JSON Schema, and when what it made does not fit: the
+    schema asks for more than that.
     """
     import jsonschema
 
+    try:
+        jsonschema.Draft202012Validator.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise ValueError(f"its schema is no JSON Schema: {error.message}") from error
     value = _made(schema, schema, rng, pick, 0)
-    error = next(iter(jsonschema.Draft202012Validator(schema).iter_errors(value)), None)
-    if error is not None:
-        raise ValueError(f"no value was found for this schema: {error.message}")
+    fault = next(iter(jsonschema.Draft202012Validator(schema).iter_errors(value)), None)
+    if fault is not None:
+        raise ValueError(f"no value was found for this schema: {fault.message}")
     return value
 
 

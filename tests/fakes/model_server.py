@@ -188,9 +188,7 @@ class ModelServer:
         try:
             if self.max_in_flight is not None and self.in_flight > self.max_in_flight:
                 self.refused += 1
-                return _reply(
-                    error(429, "Rate limit reached", code="rate_limit", retry_after=self.retry_after)
-                )
+                return _reply(error(429, "Rate limit reached", code="rate_limit", retry_after=self.retry_after))
             body = json.loads(raw)
             behaviour = self._behaviour(number, body)
             delay = self.delay_s if behaviour.delay_s is None else behaviour.delay_s
@@ -260,9 +258,7 @@ def completion(what: Behaviour, body: Body) -> dict[str, Any]:
 
 def _reply(what: Behaviour) -> web.Response:
     if isinstance(what.body, str):
-        return web.Response(
-            status=what.status, headers=what.headers, text=what.body, content_type="text/html"
-        )
+        return web.Response(status=what.status, headers=what.headers, text=what.body, content_type="text/html")
     return _json(what.status, what.body, what.headers)
 
 
@@ -292,9 +288,7 @@ def main() -> None:
     parser.add_argument("--status", type=int, help="every request gets an error of this status")
     parser.add_argument("--cost", type=float, help="usage.cost of every answer")
     arguments = parser.parse_args()
-    behaviour = (
-        error(arguments.status) if arguments.status else Behaviour(arguments.mode, cost=arguments.cost)
-    )
+    behaviour = error(arguments.status) if arguments.status else Behaviour(arguments.mode, cost=arguments.cost)
     server = ModelServer(
         [replace(behaviour, delay_s=None)],
         delay_s=arguments.delay_ms / 1000,

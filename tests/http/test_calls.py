@@ -61,6 +61,7 @@ async def test_every_kind_does_what_the_table_says(kind: str, role: Literal["jud
         await scene.run(RetryPolicy(attempts=ATTEMPTS, role=role))
     again = meaning.retry_judge if role == "judge" else meaning.retry_system
     expected = 1 if not again else MAX_TRUNCATED if kind == "truncated" else ATTEMPTS
+    assert isinstance(caught.value, CallError | StopRun)
     assert caught.value.kind == kind
     assert scene.attempts == list(range(1, expected + 1))
     assert scene.heard == [(kind, attempt) for attempt in scene.attempts]

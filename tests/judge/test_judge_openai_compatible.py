@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from fakes.judging import SCHEMA, open_services, question, services
 from fakes.model_server import Behaviour, ModelServer, Script, error
 from fakes.sockets import free_port
-from judge_helpers import SCHEMA, open_services, question, services
 
 from core.errors import CallError, InputError
 from core.judge.openai_compatible import OPENAI, OpenAICompatibleJudge
@@ -278,7 +278,7 @@ async def test_content_in_parts() -> None:
 )
 def test_a_config_that_is_refused(changes: dict[str, Any], names: str) -> None:
     with pytest.raises(InputError) as caught:
-        OpenAICompatibleJudge(config("http://127.0.0.1:1/v1", **changes), services())
+        OpenAICompatibleJudge({**config("http://127.0.0.1:1/v1"), **changes}, services())
     assert names in str(caught.value)
 
 
@@ -315,7 +315,7 @@ def test_what_is_missing_is_told_before_the_start() -> None:
         pytest.param({"max_in_flight": 5}, True, id="pace"),
         pytest.param({"price": PRICE}, True, id="price"),
         pytest.param({"name": "other"}, True, id="name"),
-        pytest.param({"base_url": "http://127.0.0.1:2/v1"}, True, id="address"),
+        pytest.param({"base_url": "http://127.0.0.1:2/v1"}, False, id="address"),
     ],
 )
 def test_settings_hold_what_shapes_an_answer(change: dict[str, Any], same: bool) -> None:

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from fakes.judging import SCHEMA
 from hypothesis import given
 from hypothesis import strategies as st
-from judge_helpers import SCHEMA
 
 from core.errors import CallError
 from core.judge.structured import first_object, parse_answer, without_surrogates
@@ -131,6 +131,8 @@ def test_a_field_twice_inside_is_refused() -> None:
     "text",
     [
         pytest.param("{" * 1_000_000, id="braces"),
+        pytest.param('{"' * 500_000, id="braces and quotes"),
+        pytest.param("{" + " " * 1_000_000 + "{", id="blanks"),
         pytest.param('{"a":' * 200_000, id="deep objects"),
         pytest.param('{"a":' + "[" * 1_000_000, id="deep lists"),
         pytest.param('{"explanation":' * 50_000 + "1" + "}" * 50_000, id="deep and closed"),
