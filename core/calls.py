@@ -94,8 +94,9 @@ async def call(
     """Make a call until it is answered, may not be made again, or its attempts are used up.
 
     `make` gets the attempt's number, from 1. `on_failure` hears of every failed attempt, also the last,
-    with its number. `ahead` waits for its slot before the others. Raises the last CallError, or StopRun where the error table says that no further call
-    makes sense. asyncio.CancelledError passes through; the slot is free then.
+    with its number. `ahead` waits for its slot before the others. Raises the last CallError, or StopRun where
+    the error table says that no further call makes sense. asyncio.CancelledError passes through; the slot is
+    free then.
     """
     progress = _Progress(policy, rng)
 

@@ -162,7 +162,7 @@ class Limiter:
 
     def _wake(self) -> None:
         """Start whoever may start; set the timer when only time stands in the way."""
-        while self._n_waiting:
+        while self._n_waiting and self._waiters:
             wait = self._wait_s()
             if wait is None:
                 return
@@ -171,7 +171,7 @@ class Limiter:
                     self._timer = asyncio.get_running_loop().create_task(self._wake_after(wait))
                 return
             future = self._waiters.popleft()
-            if not future.done():  # a cancelled waiter is only skipped here
+            if not future.done():  # a cancelled waiter is only skipped; it counts itself out when it runs
                 self._n_waiting -= 1
                 future.set_result(self._start())
         self._waiters.clear()

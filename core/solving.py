@@ -108,8 +108,9 @@ class Solver:
         try:
             while not self._store.take_lease(key):
                 await self._clock.sleep(_LEASE_POLL_S)
-                if (kept := self._kept(task, attempt, key)) is not None:
-                    return kept, True
+            # whoever had the lease may have put the submission between our look and our lease
+            if (kept := self._kept(task, attempt, key)) is not None:
+                return kept, True
             return await self._pay(task, attempt, key), False
         finally:
             self._store.drop_lease(key)

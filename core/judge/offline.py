@@ -32,10 +32,8 @@ class OfflineJudge:
 
     def warnings(self, today: date) -> list[str]:  # noqa: ARG002  # the form of every part's warnings
         """What every report made with this judge says."""
-        return [
-            f"judge {self.name} is a set of rules, not a model: its verdicts show that the plumbing works and say "
-            "nothing about a system"
-        ]
+        said = "its verdicts show that the plumbing works and say nothing about a system"
+        return [f"judge {self.name} is a set of rules, not a model: {said}"]
 
     async def ask(self, question: Question) -> Answer:
         """The answer that the rules give. Raises CallError when the question has no probe."""

@@ -182,6 +182,22 @@ async def test_a_cancelled_waiter_leaves_no_slot_behind() -> None:
     assert limiter.in_flight == 0
 
 
+async def test_a_slot_that_comes_free_while_all_waiters_are_being_cancelled() -> None:
+    clock = SimClock()
+    limiter = Limiter(clock, max_in_flight=1)
+    await limiter.acquire()
+    waiters = [asyncio.create_task(limiter.acquire()) for _ in range(2)]
+    await clock.settle()
+    for waiter in waiters:
+        waiter.cancel()
+    limiter.release()  # before any of them has run
+    assert await limiter.acquire() == 0
+    await clock.settle()
+    assert limiter.in_flight == 1
+    limiter.release()
+    assert await limiter.acquire() == 0
+
+
 async def test_the_last_waiter_that_leaves_takes_the_timer_along() -> None:
     clock = SimClock()
     limiter = Limiter(clock, max_in_flight=2)
@@ -193,8 +209,12 @@ async def test_the_last_waiter_that_leaves_takes_the_timer_along() -> None:
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
 
 
-@given(st.lists(st.sampled_from(["acquire", "cancel", "ok", "refused", "hint"]), max_size=60), st.integers(1, 5))
-def test_slots_are_never_lost_nor_made_up(steps: list[str], most: int) -> None:
+@given(
+    st.lists(st.sampled_from(["acquire", "cancel", "ok", "refused", "hint"]), max_size=60),
+    st.integers(1, 5),
+    st.booleans(),
+)
+def test_slots_are_never_lost_nor_made_up(steps: list[str], most: int, settling: bool) -> None:
     async def scenario() -> None:
         clock = SimClock()
         limiter = Limiter(clock, max_in_flight=most)
@@ -215,6 +235,8 @@ def test_slots_are_never_lost_nor_made_up(steps: list[str], most: int) -> None:
                 else:
                     limiter.refused(5.0 if step == "hint" else None, held[0].result())
                 limiter.release()
+            if not settling:
+                continue
             await clock.settle()
             out = sum(task.done() for task in waiting)
             assert limiter.in_flight == out
@@ -245,3 +267,21 @@ def test_one_limiter_an_account_and_the_strictest_bounds_hold() -> None:
 def test_impossible_bounds_are_refused(most: int, per_minute: int | None) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         Limiter(SimClock(), max_in_flight=most, requests_per_minute=per_minute)
+
+
+async def test_who_is_ahead_starts_before_those_who_wait() -> None:
+    clock = SimClock()
+    limiter = Limiter(clock, max_in_flight=1)
+    order: list[str] = []
+
+    async def use(name: str, *, ahead: bool) -> None:
+        await limiter.acquire(ahead=ahead)
+        order.append(name)
+        await clock.sleep(1)
+        limiter.release()
+
+    async def all_of_them() -> None:
+        await asyncio.gather(use("first", ahead=False), use("second", ahead=False), use("ahead", ahead=True))
+
+    await clock.run(all_of_them())
+    assert order == ["first", "ahead", "second"]
