@@ -239,4 +239,4 @@ def source_digest(target: str) -> str | None:
     """
     module = sys.modules[target.partition(":")[0]]
     file = getattr(module, "__file__", None)
-    return file_digest(file) if file and Path(file).is_file() else None
+    return file_digest(Path(file)) if file and Path(file).is_file() else None

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from adapters._config import Section
 from adapters._rows import BadRowError, read_line
-from core.errors import CallError, InputError
+from core.errors import CallError, InputError, place
 from core.model import Submission, Task
 from core.resources import resolve
 from core.services import Services
@@ -79,7 +79,7 @@ class Replay:
         return line.row if line.row is not None else self._read(line, task.id, attempt)
 
     def _where(self, number: int, field: str | None = None) -> str:
-        return f"{self._path}, line {number}" + (f", field {field}" if field else "")
+        return place(self._path, number, field)
 
     def _index(self) -> dict[tuple[str, int], _Line]:
         if self._lines is None:

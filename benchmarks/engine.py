@@ -26,7 +26,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 CRITERIA = 3_934
-WORDS = "reactor orbit treaty enzyme harbour index glacier tariff archive lens quorum basalt".split()
+WORDS = (
+    "reactor", "orbit", "treaty", "enzyme", "harbour", "index", "glacier", "tariff", "archive", "lens",
+    "quorum", "basalt",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

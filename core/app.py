@@ -183,7 +183,8 @@ async def _work(
         for problem in plan.plugins.observe("run_started", run=facts):
             log.warning("observer failed", problem=problem)
         _on_interrupt(engine)
-        async with Display(engine.progress, budget, console, style=config.progress, clock=clock):
+        limiter = _limiter(plan, plan.judge, config.judge)
+        async with Display(engine.progress, budget, limiter, console, style=config.progress, clock=clock):
             outcome = await engine.run()
         return _finish(plan, folder, facts, engine, outcome, log, console)
     finally:

@@ -125,7 +125,7 @@ def _refusal(message: str, overrides: Sequence[str], config_dir: str | None) -> 
         names = options(group)
         return InputError(
             f"no {group} is called {name!r}{_close(name, names)}",
-            expected=f"one of {', '.join(names)}",
+            expected=f"one of {', '.join(names)}{_broken_plugins()}",
         )
     if found := re.search(r"You must specify '([^']+)'", message):
         group = found[1]
@@ -135,6 +135,12 @@ def _refusal(message: str, overrides: Sequence[str], config_dir: str | None) -> 
     return InputError(
         message.split("\nSee https://", maxsplit=1)[0].split("\nConfig search path", maxsplit=1)[0].strip()
     )
+
+
+def _broken_plugins() -> str:
+    """The plugins that could not be loaded: what is asked for may be theirs."""
+    broken = [f"{known.name} ({known.problem})" for known in PluginManager.discover().plugins if known.problem]
+    return f"; broken plugins: {', '.join(broken)}" if broken else ""
 
 
 def _unknown_top_key(overrides: Sequence[str]) -> InputError | None:

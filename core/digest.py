@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 
@@ -34,9 +35,9 @@ def combine(**parts: str) -> str:
     return json_digest(parts)
 
 
-def file_digest(path: str) -> str:
+def file_digest(path: Path) -> str:
     """SHA-256 of a file's bytes."""
-    with open(path, "rb") as file:
+    with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

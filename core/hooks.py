@@ -85,7 +85,7 @@ def run_started(run: Mapping[str, Any]) -> None:
 
 
 @hookspec
-def task_solved(submission: Submission, reused: bool) -> None:
+def task_solved(submission: Submission, reused: bool) -> None:  # noqa: FBT001  # pluggy passes by name
     """One attempt at one task has ended, well or not; `reused` when it came from the store."""
 
 

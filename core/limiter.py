@@ -51,7 +51,7 @@ class Limiter:
         self._not_before = 0.0
         self._next_start = 0.0
         self._timer: asyncio.Task[None] | None = None
-        self.tighten(max_in_flight, requests_per_minute)
+        self.share(max_in_flight, requests_per_minute)
 
     @property
     def limit(self) -> int:
@@ -61,14 +61,17 @@ class Limiter:
     def max_in_flight(self) -> int:
         return self._max
 
-    def tighten(self, max_in_flight: int, requests_per_minute: int | None) -> None:
-        """Take these bounds too; the stricter of old and new holds."""
+    def share(self, max_in_flight: int, requests_per_minute: int | None) -> None:
+        """Serve one more user of the account: the widest bound and the slowest pace hold.
+
+        A user that wants less than the account allows keeps to its own number of workers.
+        """
         if max_in_flight < 1:
             raise ValueError(f"max_in_flight is at least 1, got {max_in_flight}")
         if requests_per_minute is not None and requests_per_minute < 1:
             raise ValueError(f"requests_per_minute is at least 1, got {requests_per_minute}")
-        self._max = min(self._max or max_in_flight, max_in_flight)
-        self._limit = min(self._limit, self._max)
+        self._max = max(self._max, max_in_flight)
+        self._limit = min(START, self._max) if self._cuts == 0 and self.in_flight == 0 else self._limit
         if requests_per_minute is not None:
             self._interval = max(self._interval, 60.0 / requests_per_minute)
 
@@ -193,11 +196,11 @@ class Limiters:
         self._by_account: dict[str, Limiter] = {}
 
     def get(self, account: str, *, max_in_flight: int, requests_per_minute: int | None = None) -> Limiter:
-        """The limiter of an account. Users of one account share it; the strictest bounds hold."""
+        """The limiter of an account. Users of one account share it."""
         found = self._by_account.get(account)
         if found is None:
             found = Limiter(self._clock, max_in_flight=max_in_flight, requests_per_minute=requests_per_minute)
             self._by_account[account] = found
         else:
-            found.tighten(max_in_flight, requests_per_minute)
+            found.share(max_in_flight, requests_per_minute)
         return found

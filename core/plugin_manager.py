@@ -70,7 +70,7 @@ class PluginManager:
             return
         try:
             plugin = point.load()
-        except Exception as error:  # whatever a plugin's import raises is the plugin's problem
+        except Exception as error:  # noqa: BLE001  # whatever a plugin raises is the plugin's problem
             problem = f"import failed: {type(error).__name__}: {error}"
             self.plugins.append(Loaded(point.name, point.value, version, problem=problem))
             return
@@ -91,7 +91,7 @@ class PluginManager:
                 owner = self._parts.get((kind, part))
                 if owner is not None:
                     raise InputError(f"{kind} {part!r} is already registered by plugin {owner[0]!r}")
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # likewise
             if self._pm.has_plugin(name):
                 self._pm.unregister(name=name)
             problem = f"{type(error).__name__}: {error}"
@@ -158,7 +158,7 @@ class PluginManager:
                 # a hook may leave out arguments that it does not need
                 given = {key: arguments[key] for key in implementation.argnames}
                 results.append((name, implementation.function(**given)))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  # likewise
                 text = f"{type(error).__name__}: {error}"
                 if problems is None:
                     self._mark(name, f"{hook} raised {text}")

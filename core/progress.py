@@ -16,6 +16,7 @@ from rich.text import Text
 from core.budget import Budget
 from core.clock import Clock
 from core.engine import Progress
+from core.limiter import Limiter
 from core.report.console import Console
 
 _LIVE_EVERY_S: Final = 0.25
@@ -28,9 +29,10 @@ class Display:
     """Shows a run's progress while it is open."""
 
     def __init__(
-        self, progress: Progress, budget: Budget, console: Console, *, style: Style, clock: Clock
+        self, progress: Progress, budget: Budget, judge: Limiter, console: Console, *, style: Style, clock: Clock
     ) -> None:
-        self._progress, self._budget, self._console, self._clock = progress, budget, console, clock
+        self._progress, self._budget, self._judge = progress, budget, judge
+        self._console, self._clock = console, clock
         terminal = console.err.is_terminal
         self._style = ("rich" if terminal else "plain") if style == "auto" else style
         self._started = clock.monotonic()
@@ -71,7 +73,8 @@ class Display:
             f"solved {progress.solved}/{progress.solves}"
             + (f" ({progress.solving} in flight)" if progress.solving else ""),
             f"graded {progress.graded_tasks}/{progress.tasks} tasks",
-            f"judgements {progress.judgements:,}/{progress.judgements_expected:,} ({rate:.1f}/s)",
+            f"judgements {progress.judgements:,}/{progress.judgements_expected:,} ({rate:.1f}/s"
+            + (f", {self._judge.in_flight} in flight)" if self._judge.in_flight else ")"),
             f"spent {self._budget.spent():.2f} $",
         ]
         if progress.errors:

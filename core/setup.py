@@ -93,6 +93,7 @@ def prepare(config: RunConfig, plugins: PluginManager, clock: Clock | None = Non
     desk = make_desk(config, judge)
     grader = make_grader(config, plugins, services, desk)
     warnings = [*_part_warnings(judge, clock=services.clock), *_part_warnings(system, clock=services.clock)]
+    warnings += _unblocked(config, tasks, system)
     rows = getattr(judge, "rows", None)
     if rows is not None:
         ignored = preflight.check_recorded(
@@ -203,6 +204,16 @@ def _part_warnings(part: Any, *, clock: Clock) -> Sequence[str]:
     """What a part wants every report to say. `warnings(today)` is optional."""
     warn = getattr(part, "warnings", None)
     return list(warn(datetime.fromtimestamp(clock.now(), UTC).date())) if warn is not None else []
+
+
+def _unblocked(config: RunConfig, tasks: Sequence[Task], system: System) -> list[str]:
+    """Whether the system may come upon the benchmark's own pages."""
+    n_blocked = max((len(task.blocked) for task in tasks), default=0)
+    if not n_blocked or not getattr(system, "stored", True) or getattr(system, "can_block", False):
+        return []
+    advice = "see the contamination flags"
+    name = config.system.name
+    return [f"system {name} can't be told to leave out the benchmark's own pages ({n_blocked} addresses): {advice}"]
 
 
 def _raise_missing(found: Sequence[str]) -> None:

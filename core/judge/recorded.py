@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Final
 
-from core.errors import InputError
+from core.errors import InputError, place
 from core.judge.options import JudgeOptions
 from core.judge.question import Answer, Question, RecordedVerdict
 from core.model import Failure
@@ -81,19 +81,19 @@ def read_judgements(path: Path) -> dict[Key, tuple[RecordedVerdict, int]]:
             for number, line in enumerate(file, 1):
                 if not line.strip():
                     continue
-                key, verdict = _row(line, f"{path}:{number}", shared)
+                key, verdict = _row(line, place(path, number), shared)
                 if key in found:
                     raise InputError(
                         f"the verdict on task {key[0]!r}, attempt {key[1]}, unit {key[2]!r}, repeat {key[3]} "
                         f"stands twice, first in line {found[key][1]}",
-                        where=f"{path}:{number}",
+                        where=place(path, number),
                         expected="one row for each task, attempt, unit and repeat",
                     )
                 found[key] = (verdict, number)
     except (OSError, EOFError) as error:
         raise InputError(f"can't be read: {error}", where=str(path)) from error
     except UnicodeDecodeError as error:
-        raise InputError("not UTF-8", where=f"{path}:{number + 1}", expected="a text file") from error
+        raise InputError("not UTF-8", where=place(path, number + 1), expected="a text file") from error
     return found
 
 
@@ -103,9 +103,16 @@ def _open(path: Path) -> IO[str]:
     return path.open(encoding="utf-8-sig")
 
 
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_no_constant)
+
+
 def _row(line: str, where: str, shared: dict[str, Mapping[str, Any]]) -> tuple[Key, RecordedVerdict]:
     try:
-        row = json.loads(line, parse_constant=_no_constant)
+        row = _DECODER.decode(line)
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}", where=where, expected="one JSON object a line") from error
     if not isinstance(row, dict):
@@ -143,13 +150,9 @@ def _failure(row: Mapping[str, Any], where: str) -> Failure:
 
 def _wrong(row: Mapping[str, Any], name: str, where: str, expected: str) -> InputError:
     got = _short(row[name]) if name in row else "nothing: the field is missing"
-    return InputError("not a judgement", where=f"{where}: {name}", expected=expected, got=got)
+    return InputError("not a judgement", where=place(where, field=name), expected=expected, got=got)
 
 
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")

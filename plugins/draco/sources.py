@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from core.errors import InputError
+from core.errors import InputError, place
 from core.resources import resolve
 from plugins.draco.strict_json import parse
 
@@ -58,12 +58,12 @@ def _json_rows(path: Path, *, packed: bool) -> Iterator[Placed]:
             # a line is read with a limit, so that a packed bomb without line ends is not read whole
             while line := file.readline(MAX_BYTES + 1):
                 number, size = number + 1, size + len(line)
-                place = f"{path}, line {number}"
+                where = place(path, number)
                 if size > MAX_BYTES:
-                    raise InputError("the file is too large", where=place, expected=f"<= {MAX_BYTES} bytes")
-                text = _decode(line, place, first=number == 1)
+                    raise InputError("the file is too large", where=where, expected=f"<= {MAX_BYTES} bytes")
+                text = _decode(line, where, first=number == 1)
                 if text.strip():
-                    yield place, parse(text, where=place, expected="one JSON object a line")
+                    yield where, parse(text, where=where, expected="one JSON object a line")
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"the file can't be read: {error}", where=f"{path}, after line {number}") from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+
 from core.budget import Budget
 from core.errors import StopRun
 from core.store import Role

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from core.cmdline import prepare
 from core.compose import compose, expand
 from core.config import RunConfig
 from core.errors import InputError
-from hypothesis import given
-from hypothesis import strategies as st
 
 DEMO = "experiment=demo_draco"
 

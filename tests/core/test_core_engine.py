@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from core.app import run
-from core.errors import CallError
-from core.judge.question import Answer, Question
-from core.model import Submission, Task
 from fakes import toy
 from fakes.model_server import ModelServer
 from fakes.runs import Run, draco_row, write_rows
 from fakes.runs import run as run_command
+
+from core.app import run
+from core.errors import CallError
+from core.judge.question import Answer, Question
+from core.model import Submission, Task
 
 
 def go(out: Path, manager: Any, **changes: Any) -> Run:

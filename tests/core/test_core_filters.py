@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from core.config import Shard
 from core.errors import InputError
 from core.filters import select
 from core.model import Task
-from hypothesis import given
-from hypothesis import strategies as st
 
 TASKS = [
     Task(id=f"{letter}{number}", prompt="p", labels={"domain": letter, "tags": [letter, str(number)]}, index=place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from core import cli
 from core.list import main
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.runs import Run, draco_row, run, write_rows
+
 from core.errors import InputError
 from core.merge import merge
 from core.plugin_manager import PluginManager
 from core.rescore import rescore
-from fakes.runs import Run, draco_row, run, write_rows
 
 CRITERIA = [("p1", 10, "States that water is wet."), ("n1", -5, "Claims that water is dry.")]
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
 from core.errors import InputError
 from core.hooks import hookimpl
 from core.plugin_manager import DISABLE_VARIABLE, PluginManager
@@ -74,9 +75,9 @@ def test_a_disabled_plugin_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_an_observer_that_raises_is_reported_and_the_next_one_still_called() -> None:
     seen: list[int] = []
     manager = PluginManager()
-    manager.add(plugin(run_finished=lambda exit_code: seen.append(exit_code)), name="one")
+    manager.add(plugin(run_finished=lambda exit_code: seen.append(exit_code + 0)), name="one")
     manager.add(plugin(run_finished=lambda summary, exit_code: summary["no"]), name="two")
-    manager.add(plugin(run_finished=lambda exit_code: seen.append(exit_code)), name="three")
+    manager.add(plugin(run_finished=lambda exit_code: seen.append(exit_code + 0)), name="three")
     problems = manager.observe("run_finished", summary={}, exit_code=3)
     assert seen == [3, 3]
     assert len(problems) == 1

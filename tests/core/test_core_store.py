@@ -8,6 +8,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+
 from core.errors import InputError
 from core.store import SCHEMA_VERSION, Call, Spent, Store
 
@@ -81,9 +82,8 @@ def _take_and_die(path: str) -> None:
     os._exit(9)
 
 
-@pytest.mark.parametrize("method", ["spawn"])
-def test_the_lease_of_a_dead_process_is_free(store: Store, method: str) -> None:
-    process = multiprocessing.get_context(method).Process(target=_take_and_die, args=(str(store.path),))
+def test_the_lease_of_a_dead_process_is_free(store: Store) -> None:
+    process = multiprocessing.get_context("spawn").Process(target=_take_and_die, args=(str(store.path),))
     process.start()
     process.join()
     assert store.take_lease("k")

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from core.launch import launch
 from fakes.runs import Run, run
+
+from core.launch import launch
 
 NO_SOCKETS = """
 import socket, sys
@@ -40,6 +41,7 @@ def test_a_demo_needs_no_key_no_network_and_writes_only_its_folder(tmp_path: Pat
         cwd=work,
         capture_output=True,
         text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert {path.name for path in work.iterdir()} <= {"here", "there.sqlite"}
@@ -73,7 +75,8 @@ def sweep(folder: Path, *words: str) -> tuple[int, dict[str, Any]]:
     return code, {path.parent.name: json.loads(path.read_text()) for path in sorted(folder.glob("*/run.json"))}
 
 
-def test_a_sweep_makes_a_folder_a_job(tmp_path: Path) -> None:
+def test_a_sweep_makes_a_folder_a_job(in_tmp: Path) -> None:
+    tmp_path = in_tmp
     code, jobs = sweep(tmp_path / "sweep", "judge.repeats=1,2", "limit=1,2")
     assert code == 0
     assert sorted(jobs) == [f"{number}-draco-replay-default-offline" for number in range(4)]

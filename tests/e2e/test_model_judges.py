@@ -142,6 +142,8 @@ def test_two_judges_solve_once(files: Path, server: ModelServer, monkeypatch: py
         (Behaviour("hang_up"), "hung_up"),
         (Behaviour("half"), "cut"),
         (Behaviour("html"), "server"),
+        (Behaviour("never"), "timeout"),
+        (Behaviour(delay_s=3600), "timeout"),
         (Behaviour("ok", text='{"explanation": "x", "verdict": "PERHAPS"}'), "malformed"),
         (Behaviour("ok", text='{"verdict": "MET", "explanation": "x", "verdict": "UNMET"}'), "malformed"),
     ],
@@ -149,7 +151,7 @@ def test_two_judges_solve_once(files: Path, server: ModelServer, monkeypatch: py
 )
 def test_a_judge_that_fails_scores_nothing(files: Path, behaviour: Behaviour, kind: str) -> None:
     with ModelServer([behaviour]) as server:
-        result = judge(files, server, "limit=1", "judge.retry.max_wait_s=0")
+        result = judge(files, server, "limit=1", "judge.retry.max_wait_s=0", "judge.timeout_s=2")
     assert result.code == 3
     assert all(metric["value"] is None for metric in result.summary["metrics"].values())
     assert (result.summary["n_scored"], result.summary["n_graded"], result.summary["n_expected"]) == (0, 0, 16)

@@ -313,6 +313,7 @@ def test_a_folder_of_the_same_configuration_is_continued_and_another_refused(toy
 
 def test_every_file_of_a_run_fits_its_schema(toy: Callable[..., Run]) -> None:
     import jsonschema
+
     from core.schemas import FILES, load
 
     result = toy(ANSWERED, verdicts(p1=True, p2=None, n1=False))

@@ -2,7 +2,7 @@
 
 `ModelServer` runs in a thread of its own. What it does with each request is scripted: `script` is a function
 from the request's number (from 0) and its parsed body to a `Behaviour`, or a list whose last entry repeats.
-It counts what it sees, and gives a deterministic verdict for each question (a hash of its last paragraph).
+It counts what it sees, and gives a deterministic verdict for each question (a hash of its last message).
 
     with ModelServer(delay_s=0.05) as server:
         …  f"{server.base_url}/chat/completions"
@@ -80,11 +80,11 @@ def error(
 
 
 def verdict(body: Body) -> dict[str, Any]:
-    """The verdict on a question: the same for the same last paragraph, whatever the order of questions.
+    """The verdict on a question: the same for the same last message, whatever the order of questions.
 
     Fills the fields of the schema that the request names; `explanation` and `met` when it names none.
     """
-    last = str(body["messages"][-1]["content"]).rsplit("\n\n", 1)[-1]
+    last = str(body["messages"][-1]["content"])
     met = hashlib.sha256(last.encode("utf-8", "replace")).digest()[0] % 2 == 0
     asked = (body.get("response_format") or {}).get("json_schema", {}).get("schema", {})
     fields = asked.get("properties") or {"explanation": {"type": "string"}, "met": {"type": "boolean"}}

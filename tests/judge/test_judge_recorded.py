@@ -108,7 +108,9 @@ def test_a_line_that_is_refused(path: Path, line: dict[str, Any] | str, field: s
     judge = judge_of(path, row(), "", line)
     with pytest.raises(InputError) as caught:
         list(judge.rows())
-    assert str(caught.value).startswith(f"{path}:3: {field}")
+    assert str(caught.value).startswith(
+        f"{path}, line 3" + (f", field {field}" if field.isidentifier() else f": {field}")
+    )
     assert expected in str(caught.value)
 
 
