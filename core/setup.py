@@ -213,7 +213,9 @@ def _unblocked(config: RunConfig, tasks: Sequence[Task], system: System) -> list
         return []
     advice = "see the contamination flags"
     name = config.system.name
-    return [f"system {name} can't be told to leave out the benchmark's own pages ({n_blocked} addresses): {advice}"]
+    return [
+        f"system {name} can't be told to leave out the benchmark's own pages ({n_blocked} addresses): {advice}"
+    ]
 
 
 def _raise_missing(found: Sequence[str]) -> None:
