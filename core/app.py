@@ -105,9 +105,9 @@ def run(
         return BUG
 
 
-def job_folder(config_names: Mapping[str, str | None], sweep: SweepJob) -> Path:
+def job_folder(tree: Mapping[str, Any], sweep: SweepJob) -> Path:
     """`<n>-<benchmark>-<system>-<effort>-<judge>` inside the sweep's folder."""
-    words = [safe_word(word) for word in config_names.values() if word]
+    words = [safe_word(word) for word in _names(tree).values() if word]
     return sweep.folder / "-".join([str(sweep.number), *words])
 
 
@@ -131,7 +131,7 @@ def _names(tree: Mapping[str, Any]) -> dict[str, str | None]:
 def _folder(plan: Plan, sweep: SweepJob | None) -> Path:
     names = _names(plan.config.model_dump())
     if sweep is not None:
-        return job_folder(names, sweep)
+        return job_folder(plan.config.model_dump(), sweep)
     if plan.config.out is not None:
         return Path(plan.config.out)
     return free_folder(DEFAULT_PARENT, default_name(plan.services.clock.now(), *names.values()))
@@ -141,7 +141,7 @@ def _note_refusal(tree: Mapping[str, Any], sweep: SweepJob | None, message: str)
     """A refused job of a sweep says so in its folder; a refused run leaves nothing behind."""
     if sweep is None:
         return
-    path = job_folder(_names(tree), sweep)
+    path = job_folder(tree, sweep)
     try:
         folder = RunFolder(path)
     except InputError:

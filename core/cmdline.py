@@ -87,9 +87,9 @@ def _override(word: str, *, sweep: bool) -> str:
         return f"{key}={value}"
     is_text = bare in _TEXT or bare.startswith("where.")
     if is_text and not value.startswith(("[", "{")) and not (sweep and "," in value):
-        return f"{key}={_quote(value)}"
+        return f"{key}={quoted(value)}"
     if not _parses(f"{key}={value}") or ("," in value and not sweep and not value.startswith(("[", "{"))):
-        return f"{key}={_quote(value)}"
+        return f"{key}={quoted(value)}"
     return f"{key}={value}"
 
 
@@ -99,15 +99,15 @@ def _task_words(value: str) -> str:
         return "null"
     inside = value[1:-1] if value.startswith("[") and value.endswith("]") else value
     words = re.findall(r"""\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^,]+)\s*(?:,|$)""", inside)
-    quoted = [word if _is_quoted(word) else _quote(word.strip()) for word in words if word.strip()]
-    return f"[{','.join(quoted)}]"
+    texts = [word if _is_quoted(word) else quoted(word.strip()) for word in words if word.strip()]
+    return f"[{','.join(texts)}]"
 
 
 def _is_quoted(value: str) -> bool:
     return len(value) >= 2 and value[0] == value[-1] and value[0] in "'\""
 
 
-def _quote(value: str) -> str:
+def quoted(value: str) -> str:
     r"""Quoted for Hydra: `\` before a quote is doubled, the quote itself escaped."""
     escaped = re.sub(r"(\\*)'", lambda match: match[1] * 2 + r"\'", value)
     escaped = re.sub(r"(\\+)$", lambda match: match[1] * 2, escaped)

@@ -10,9 +10,9 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from core.cmdline import OPTIONS_WITH_VALUE, is_sweep, prepare
+from core.cmdline import OPTIONS_WITH_VALUE, is_sweep, prepare, quoted
 from core.compose import (
     CONFIG_MODULE,
     CONFIG_NAME,
@@ -72,31 +72,36 @@ def _split(words: Sequence[str]) -> tuple[str | None, list[str]]:
 
 
 def _sweep(overrides: list[str], config_dir: str | None) -> int:
-    from core.app import worst
+    from core.app import SweepJob, job_folder, worst
     from core.config import RunConfig
     from core.runfolder import RUN, default_name, free_folder, read_json
 
-    jobs = list(expand(overrides))
-    trees = [compose(job, config_dir) for job in jobs]
-    for tree in trees:
-        RunConfig.from_tree(tree)
-    outs = {tree.get("out") for tree in trees}
+    trees = [compose(job, config_dir) for job in expand(overrides)]
+    configs = [RunConfig.from_tree(tree) for tree in trees]
+    outs = {config.out for config in configs}
     if len(outs) > 1:
         raise InputError("out is the folder of the whole sweep", where="out", expected="one folder")
     out = outs.pop()
     folder = Path(out) if out else free_folder(Path("runs"), default_name(time.time(), "sweep"))
+    folders = [job_folder(tree, SweepJob(folder, number)) for number, tree in enumerate(trees)]
+    for path, config in zip(folders, configs, strict=True):
+        known = read_json(path / RUN) or {}
+        if known.get("config_digest") not in (None, config.digest()):
+            raise InputError("the folder holds a job of another sweep", where=str(path), expected="another out=")
     folder.mkdir(parents=True, exist_ok=True)
     options = ["--config-dir", config_dir] if config_dir else []
-    _hydra(
-        ["--multirun", *options, *(word for word in overrides if not word.startswith("out=")), f"out='{folder}'"]
-    )
-    codes: list[int] = []
-    for path in sorted(folder.glob(f"*/{RUN}")):
-        code = (read_json(path) or {}).get("exit_code")
-        codes.append(code if isinstance(code, int) else 1)
-    codes += [1] * max(0, len(jobs) - len(codes))  # a job without a run.json counts as a bug
-    sys.stderr.write(f"sweep: {len(jobs)} jobs, exit codes {sorted(codes)}; folders in {folder}\n")
+    # Hydra notes the sweep in a multirun.yaml: it belongs into the sweep's folder
+    places = [f"out={quoted(str(folder))}", f"hydra.sweep.dir={quoted(str(folder))}"]
+    _hydra(["--multirun", *options, *(word for word in overrides if not word.startswith("out=")), *places])
+    codes = [_code(read_json(path / RUN)) for path in folders]
+    sys.stderr.write(f"sweep: {len(codes)} jobs, exit codes {codes}; folders in {folder}\n")
     return worst(codes)
+
+
+def _code(facts: dict[str, Any] | None) -> int:
+    """A job's exit code; one that left none has died, which is a bug."""
+    code = (facts or {}).get("exit_code")
+    return code if isinstance(code, int) else 1
 
 
 def _hydra(words: Sequence[str]) -> None:

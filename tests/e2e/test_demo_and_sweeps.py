@@ -107,6 +107,14 @@ def test_a_refused_job_can_be_run_again_once_it_is_mended(tmp_path: Path) -> Non
     assert sweep(folder, "judge.repeats=5", "limit=null")[0] == 0
 
 
+def test_a_folder_of_another_sweep_is_refused_and_left_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "sweep"
+    assert sweep(folder, "judge.repeats=1,2")[0] == 0
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert sweep(folder, "judge.repeats=3,2")[0] == 2
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
 @pytest.mark.parametrize(
     ("words", "part"),
     [
