@@ -9,12 +9,11 @@ and does not occur in it: a text can't contain its own mark, so it can't close i
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from core.digest import json_digest, text_digest
+from core.judge.fence import fence_mark, fenced
 from core.judge.question import Probe, Question
 from core.model import Citation, Submission, Task
 from plugins.draco.rubric import Criterion
@@ -112,21 +111,6 @@ def ask(criterion: Criterion) -> str:
             "Does the response meet this one criterion? First the explanation, then the verdict.",
         ]
     )
-
-
-def fenced(name: str, text: str, mark: str) -> str:
-    """A text between two lines that carry its mark."""
-    return f"[[{mark} {name}]]\n{text}\n[[{mark} END {name}]]"
-
-
-def fence_mark(*texts: str) -> str:
-    """A mark of 16 hex digits that is the same for the same texts and occurs in none of them."""
-    seed = json_digest([text_digest(text) for text in texts])
-    for number in itertools.count():
-        mark = text_digest(f"{seed}:{number}")[:16]
-        if not any(mark in text for text in texts):
-            return mark
-    raise AssertionError("itertools.count() does not end")
 
 
 def _response_parts(submission: Submission) -> list[tuple[str, str]]:
