@@ -113,11 +113,11 @@ def command(folder: Path, server: str, judge: str, out: str, *words: str) -> lis
     ]  # fmt: skip
 
 
-def run_once(folder: Path, judge: str, delay_ms: float, repeats: int) -> tuple[Used, int]:
+def run_once(folder: Path, judge: str, delay_ms: float, repeats: int, *words: str) -> tuple[Used, int]:
     """One run against a fresh server; prints a line. Returns what it used and how many were judged."""
     with model_server("--delay-ms", str(delay_ms)) as server:
-        name = f"{judge}-{delay_ms:g}-{repeats}"
-        used = measure(command(folder, server, judge, name, f"judge.repeats={repeats}"))
+        name = "-".join([judge, f"{delay_ms:g}", str(repeats), *words])
+        used = measure(command(folder, server, judge, name, f"judge.repeats={repeats}", *words))
         found = stats(server)
         n = found["answered"]
         print(
@@ -126,15 +126,15 @@ def run_once(folder: Path, judge: str, delay_ms: float, repeats: int) -> tuple[U
             f"{used.peak_bytes / 2**20:>7.0f} MiB  exit {used.code}",
             flush=True,
         )
+        again = measure(command(folder, server, judge, name, f"judge.repeats={repeats}", *words))
+        more = stats(server)["requests"] - found["requests"]
+        print(f"{'':18}again: {more} calls, {again.wall_s:.1f} s, {again.cpu_s:.1f} s CPU, exit {again.code}")
         return used, n
 
 
-def again(folder: Path, judge: str, delay_ms: float, repeats: int) -> None:
-    """The same run a second time, and a rescore of its folder."""
+def rescore(folder: Path, judge: str, delay_ms: float, repeats: int) -> None:
+    """Fold a run's folder again."""
     name = f"{judge}-{delay_ms:g}-{repeats}"
-    with model_server() as server:
-        used = measure(command(folder, server, judge, name, f"judge.repeats={repeats}"))
-        print(f"second run: {stats(server)['requests']} calls, {used.wall_s:.1f} s, {used.cpu_s:.1f} s CPU")
     used = measure([sys.executable, "-m", "core.rescore", str(folder / name)])
     print(f"rescore: {used.wall_s:.2f} s, {used.cpu_s:.2f} s CPU, exit {used.code}")
 
@@ -166,11 +166,12 @@ def main() -> None:
         for judge in options.judge:
             for delay_ms in options.delay_ms:
                 used, n = run_once(folder, judge, delay_ms, options.repeats)
-            single, n_single = run_once(folder, judge, options.delay_ms[-1], 1)
-            if n > n_single:
-                grown = (used.peak_bytes - single.peak_bytes) / (n - n_single)
+            half = f"limit={options.tasks // 2}"
+            part, n_part = run_once(folder, judge, options.delay_ms[-1], options.repeats, half)
+            if n > n_part:
+                grown = (used.peak_bytes - part.peak_bytes) / (n - n_part)
                 print(f"memory: {grown:.0f} bytes more for each further judgement")
-            again(folder, judge, options.delay_ms[-1], options.repeats)
+            rescore(folder, judge, options.delay_ms[-1], options.repeats)
 
 
 if __name__ == "__main__":

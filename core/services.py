@@ -21,6 +21,8 @@ class JudgeDesk(Protocol):
     width: int
     #: The name that rows carry.
     name: str
+    #: Verdicts are read from a file: nothing is fetched, no name resolved.
+    recorded: bool
 
     async def ask(self, question: Question) -> Answer:
         """The answer; a failed one has `error` set. Raises only StopRun."""

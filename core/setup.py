@@ -54,13 +54,12 @@ class Plan:
         return json_digest([json_digest(plain(task.model_dump())) for task in self.tasks])
 
     def judge_facts(self) -> JudgeFacts:
-        prompts = json_digest(sorted(self.desk.prompts)) if self.desk.prompts else None
         section = self.config.judge
         return JudgeFacts(
             section.name,
             section.model,
             self.services.keys.redacted(plain(getattr(self.judge, "settings", {}))),
-            prompts,
+            self.desk.prompt_digest(),
             self.repeats,
             section.family,
         )

@@ -21,7 +21,7 @@ from typing import Any, Final
 from core.budget import Budget, Reservation
 from core.calls import RetryPolicy, call
 from core.clock import Clock
-from core.digest import combine, json_digest, plain
+from core.digest import combine, json_digest, plain, text_digest
 from core.errors import CallError, StopRun
 from core.judge.question import Answer, Question
 from core.limiter import Limiter
@@ -73,13 +73,19 @@ class Desk:
         self._estimate: Callable[[Question], float | None] | None = getattr(judge, "estimate_usd", None)
         self._asking: dict[str, asyncio.Future[Answer]] = {}
         self._reports: dict[str, asyncio.Event] = {}
-        #: digests of the prompts (system text and answer schema) that were used
-        self.prompts: set[str] = set()
+        #: whether verdicts are read from a file: then nothing else may be looked up either
+        self.recorded: bool = getattr(judge, "recorded", False)
+        self._prompts: set[tuple[str, str]] = set()
         self.asked = self.reused = 0
 
     def open(self, tools: Tools) -> None:
         """Begin to take questions; before that the desk only tells its name and width."""
         self._opened = tools
+
+    def prompt_digest(self) -> str | None:
+        """Over the system texts and answer schemas that were used; None before the first question."""
+        used = sorted(combine(system=text_digest(system), schema=schema) for system, schema in self._prompts)
+        return json_digest(used) if used else None
 
     @property
     def _store(self) -> Store:
@@ -102,7 +108,7 @@ class Desk:
 
     async def ask(self, question: Question) -> Answer:
         """The answer to a question; `error` is set where none could be had. Never raises CallError or StopRun."""
-        self.prompts.add(combine(system=question.system, schema=question.schema_digest))
+        self._prompts.add((question.system, question.schema_digest))
         if not self._stored:
             return await self._direct(question)
         key = self.key(question)

@@ -32,6 +32,7 @@ class RecordedJudge:
     """
 
     stored = False
+    recorded = True
     settings: Mapping[str, Any] = {"provider": "recorded"}
 
     def __init__(self, config: Mapping[str, Any], services: Services) -> None:  # noqa: ARG002  # a factory's form

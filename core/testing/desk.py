@@ -30,6 +30,7 @@ class FakeDesk:
     """
 
     name = "fake"
+    recorded = False
 
     def __init__(self, seed: int = 0, *, failing: float = 0.0, pick: Pick = "random", width: int = 4) -> None:
         self.width = width

@@ -146,9 +146,9 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Identity:
-    """Who is who: `canonical[key][raw value]` → canonical value, `cluster[key][canonical or raw value]` → identity.
+    """Who is who. What is not in it is itself.
 
-    What is not in it is itself.
+    `canonical[key][raw value]` is a value's canonical form; `cluster[key][canonical or raw value]` its identity.
     """
 
     canonical: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -102,6 +102,7 @@ class FakeDesk:
 
     def __init__(self, answer: Callable[[Question], Answer], *, width: int = 4) -> None:
         self.width = width
+        self.recorded = False
         self.asked: list[Question] = []
         self.at_work = self.most_at_work = 0
         self._answer = answer
