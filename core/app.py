@@ -272,6 +272,11 @@ def _finish(
 ) -> tuple[int, dict[str, Any]]:
     """Write the files of a run and find its exit code."""
     warnings = list(plan.warnings)
+    if engine.solver.retried or plan.desk.retried:
+        warnings.append(
+            f"retry=failed: {engine.solver.retried} submissions and {plan.desk.retried} judgements that the"
+            " provider had refused or failed were asked for again"
+        )
     stop = engine.stop.reason
     if stop is not None:
         warnings.append(f"the run was stopped: {plan.services.keys.redact(str(stop))}")

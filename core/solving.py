@@ -65,6 +65,7 @@ class Solver:
         self._opened, self._limiter, self._budget = store, limiter, budget
         self._clock, self._rng, self._keys, self._stop = clock, rng, keys, stop
         self._run, self._log = run, log
+        self._failed_before: set[str] = set()
         self._stored: bool = getattr(system, "stored", True)
         self._asked = Asked(
             name,
@@ -73,6 +74,11 @@ class Solver:
             getattr(system, "wire_version", "1"),
         )
         self._estimate: float | None = getattr(system, "estimate_usd", None)
+
+    @property
+    def retried(self) -> int:
+        """How many stored failures were solved again, because the run was told to."""
+        return len(self._failed_before)
 
     @property
     def _store(self) -> Store:
@@ -121,6 +127,7 @@ class Solver:
             return None
         submission = Submission.model_validate(body)
         if self._retry_failed and submission.status in BY_RULE:
+            self._failed_before.add(key)
             return None
         # two tasks may show a system the same: the row belongs to the one that asks
         return submission.model_copy(update={"task_id": task.id, "attempt": attempt})

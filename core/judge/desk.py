@@ -76,6 +76,7 @@ class Desk:
         #: whether verdicts are read from a file: then nothing else may be looked up either
         self.recorded: bool = getattr(judge, "recorded", False)
         self._prompts: set[tuple[str, str]] = set()
+        self._failed_before: set[str] = set()
         self.asked = self.reused = 0
 
     def open(self, tools: Tools) -> None:
@@ -138,19 +139,35 @@ class Desk:
         """A judge that is read or computed: nothing to store, limit or pay."""
         try:
             self._tools.stop.check()
-            answer = await self._judge.ask(question)
+            answer = await self._call_judge(question)
         except CallError as error:
             return self._failed(error.failure())
         except StopRun as stop:
             return self._failed(Failure(kind=stop.kind, message=stop.message))
         return answer if answer.judge else replace(answer, judge=self.name)
 
+    async def _call_judge(self, question: Question) -> Answer:
+        try:
+            return await self._judge.ask(question)
+        except (CallError, StopRun):
+            raise
+        except Exception as error:
+            raise CallError("crash", f"judge {self.name}: {type(error).__name__}: {error}") from error
+
     def _kept(self, key: str) -> Answer | None:
         body = self._store.answer(key)
         if body is None:
             return None
         answer = _from_body(body)
-        return None if answer.error is not None and self._retry_failed else answer
+        if answer.error is not None and self._retry_failed:
+            self._failed_before.add(key)
+            return None
+        return answer
+
+    @property
+    def retried(self) -> int:
+        """How many stored failures were asked about again, because the run was told to."""
+        return len(self._failed_before)
 
     async def _first_of_report(self, question: Question, key: str) -> Answer:
         """Let one question about a report go ahead; the others follow when it has been answered."""
@@ -158,16 +175,16 @@ class Desk:
         gate = self._reports.get(report)
         if gate is not None:
             await gate.wait()
-            return await self._single_flight(question, key, leads=False)
+            return await self._single_flight(question, key)
         self._reports[report] = gate = asyncio.Event()
         try:
-            return await self._single_flight(question, key, leads=True)
+            return await self._single_flight(question, key, gate)
         finally:
             gate.set()
             while len(self._reports) > _REPORTS_KEPT:
                 self._reports.pop(next(iter(self._reports)))
 
-    async def _single_flight(self, question: Question, key: str, *, leads: bool) -> Answer:
+    async def _single_flight(self, question: Question, key: str, gate: asyncio.Event | None = None) -> Answer:
         """Wait while another process asks the same; take over what it got or left."""
         tools = self._tools
         try:
@@ -178,27 +195,24 @@ class Desk:
                 self._store.drop_lease(key)
                 self.reused += 1
                 return kept
-            return await self._pay(question, key, leads=leads)
+            return await self._pay(question, key, gate)
         except StopRun as stop:
             tools.stop.pull(stop)
             self._store.drop_lease(key)
             return self._failed(Failure(kind=stop.kind, message=stop.message))
 
-    async def _pay(self, question: Question, key: str, *, leads: bool) -> Answer:
-        """One question, with its budget, its tries and its ledger rows."""
+    async def _pay(self, question: Question, key: str, gate: asyncio.Event | None) -> Answer:
+        """One question, with its budget, its tries and its ledger rows; `gate` is there if others wait for it."""
         tools, tries = self._tools, _Tries()
         estimate = self._estimate(question) if self._estimate and tools.budget.bounded else None
 
         async def make(_: int) -> Answer:
             tools.stop.check()
-            try:
-                return await self._judge.ask(question)
-            except (CallError, StopRun):
-                raise
-            except Exception as error:
-                raise CallError("crash", f"judge {self.name}: {type(error).__name__}: {error}") from error
+            return await self._call_judge(question)
 
         def on_failure(error: CallError, _: int) -> None:
+            if gate is not None:
+                gate.set()  # the others need not sit out this one's retries
             tries.add(error.usage, error.cost_usd, known=error.meaning.billed == "no")
             self._store.put_call(self._call(key, error=error))
 
@@ -213,7 +227,7 @@ class Desk:
                     clock=tools.clock,
                     rng=tools.rng,
                     on_failure=on_failure,
-                    ahead=leads,
+                    ahead=gate is not None,
                 )
             except CallError as error:
                 _book(reservation, tries)

@@ -72,4 +72,4 @@ class Pages(Protocol):
     """The pages service that a grader is given (core.services.Services.pages)."""
 
     async def get(self, url: str) -> Page:
-        """The page at an address: archived, or fetched and archived. What a page does is a status, never raised."""
+        """The page at an address, archived or fetched. What a page does is a status, never raised."""

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from core.judge.fence import fence_mark
 from core.judge.question import Answer, Question, RecordedVerdict
 from core.model import BY_RULE, Citation, Failure, Judgement, Submission, Task
 from plugins.draco.grader import DracoGrader
-from plugins.draco.prompt import ANSWER_SCHEMA, SYSTEM, fence_mark
+from plugins.draco.prompt import ANSWER_SCHEMA, SYSTEM
 from plugins.draco.rubric import criteria_of
 
 TASK = task_of({"facts": {"a": 10, "b": 7}, "style": {"n": -13}}, problem="What is $so{?")

@@ -88,7 +88,7 @@ async def test_the_offline_judge_decides_as_a_careful_reader() -> None:
     verdicts: dict[str, set[str]] = {task.id: set() for task in TASKS}
 
     class Desk:
-        name, width = "offline", 4
+        name, width, recorded = "offline", 4, False
 
         async def ask(self, question: Question) -> Answer:
             answer = await judge.ask(question)

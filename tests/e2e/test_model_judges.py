@@ -182,6 +182,8 @@ def test_a_refusal_is_kept_until_it_is_asked_for_again(files: Path) -> None:
         server.script = None
         assert judge(files, server, "limit=1", "judge.repeats=1", "retry=failed").code == 0
         assert server.requests == before + 8
+    warnings = Run(0, files / "run").summary["warnings"]
+    assert any("8 judgements that the provider had refused" in warning for warning in warnings)
 
 
 @pytest.mark.parametrize(
