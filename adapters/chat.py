@@ -30,8 +30,8 @@ from core.digest import plain
 from core.errors import CallError, InputError
 from core.judge.completion import CUT, FILTERED, bill, first_choice, text_of
 from core.judge.structured import without_surrogates
-from core.model import Failure, Submission, SubmissionStatus, Task
-from core.prices import Price, price_from_config
+from core.model import Failure, Submission, SubmissionStatus, Task, Usage
+from core.prices import Price, cost, price_from_config
 from core.reply import shortened
 from core.services import Services
 
@@ -85,6 +85,11 @@ class Options:
         )
 
 
+#: Tokens of a long answer with its thinking, and of what a searching model reads for it.
+LONG_ANSWER: Final = 16_000
+LONG_READING: Final = 200_000
+
+
 class Chat:
     """A chat model as a system."""
 
@@ -94,7 +99,6 @@ class Chat:
     def __init__(self, options: Options, services: Services) -> None:
         self._options, self._services = options, services
         self.account = f"{options.model.split('/', 1)[0]}#{options.api_key_env or ''}"
-        self.estimate_usd = options.estimate_usd
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
@@ -107,6 +111,16 @@ class Chat:
             "web_search": self._searches,
             **self._parameters,
         }
+
+    @cached_property
+    def estimate_usd(self) -> float | None:
+        """What an attempt is expected to cost: as configured, else the price of a long answer."""
+        options = self._options
+        if options.estimate_usd is not None:
+            return options.estimate_usd
+        length = min(options.max_output_tokens or LONG_ANSWER, LONG_ANSWER)
+        expected = Usage(input=LONG_READING if self._searches else LONG_ANSWER, output=length)
+        return cost(expected, options.price or _litellm().price_of(options.model))
 
     def check(self) -> list[str]:
         """What is missing: the package, the model's provider, its key."""

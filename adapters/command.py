@@ -13,8 +13,8 @@ out. Text files that it leaves in `output_dir` become the submission's `files`. 
 
     a submission line                       that line, whatever the exit code
     exit code 0, no line                    completed when there are files, else empty
-    another exit code or a signal, no line  failed
-    a last line that is no submission, too much output, files that can't be read   failed
+    another exit code or a signal, no line  error (crash): no number, not a score of 0
+    a last line that is no submission, too much output, files that can't be read   error (malformed)
     the time is up                          timed_out
 
 To report an error that is not an answer (no key, a rate limit) it writes the status `error` with an
@@ -40,7 +40,7 @@ from adapters._output import BadOutputError, Collected, collect
 from adapters._process import Ended, run
 from adapters._rows import BadRowError, Origin, read_line
 from core.errors import CallError
-from core.model import Submission, SubmissionStatus, Task
+from core.model import Submission, Task
 from core.services import Services
 
 PROTOCOL: Final = "leadline/1"
@@ -159,30 +159,30 @@ class Command:
     async def _read(self, task: Task, attempt: int, ended: Ended, output: Path, latency_s: float) -> Submission:
         """What the program's end comes to, by the table above."""
 
-        def end(status: SubmissionStatus, message: str) -> Submission:
+        def why(message: str) -> str:
             said = ended.stderr.decode("utf-8", "replace").strip()
-            text = self._services.keys.redact(f"{message}; stderr: {said}" if said else message)
-            return self._origin.ended(task.id, attempt, status, text, latency_s)
+            return self._services.keys.redact(f"{message}; stderr: {said}" if said else message)
 
         if ended.out_of_time:
-            return end(
-                "timed_out", f"the program did not end within {self._limits.timeout_s:g} s (system.timeout_s)"
-            )
+            late = f"the program did not end within {self._limits.timeout_s:g} s (system.timeout_s)"
+            return self._origin.ended(task.id, attempt, "timed_out", why(late), latency_s)
         if ended.flooded:
             limit = self._limits.max_output_bytes
-            return end("failed", f"the program wrote more than {limit} bytes to stdout (system.max_output_bytes)")
+            flood = f"the program wrote more than {limit} bytes to stdout (system.max_output_bytes)"
+            raise CallError("malformed", why(flood))
         line = next((line for line in reversed(ended.stdout.splitlines()) if line.strip()), None)
         if line is None and ended.code != 0:
-            return end("failed", f"the program gave no submission line: {ended.how}")
+            raise CallError("crash", why(f"the program gave no submission line: {ended.how}"))
         try:
             left = await asyncio.to_thread(
                 collect, output, max_files=self._limits.max_files, max_bytes=self._limits.max_output_bytes
             )
             row = self._row(task, attempt, line, left)
         except BadOutputError as error:
-            return end("failed", str(error))
+            raise CallError("malformed", why(str(error))) from error
         except BadRowError as error:
-            return end("failed", f"the last line of stdout is not a submission: {error}; {ended.how}")
+            problem = f"the last line of stdout is not a submission: {error}; {ended.how}"
+            raise CallError("malformed", why(problem)) from error
         return self._origin.own(row, latency_s)
 
     def _row(self, task: Task, attempt: int, line: bytes | None, left: Collected) -> Submission:

@@ -29,6 +29,7 @@ from core.judge.desk import Tools
 from core.limiter import Limiter
 from core.logs import file_logger, quiet_libraries
 from core.plugin_manager import PluginManager
+from core.preflight import money
 from core.progress import Display
 from core.report.console import Console
 from core.runfolder import (
@@ -139,7 +140,7 @@ def _folder(plan: Plan, sweep: SweepJob | None) -> Path:
 
 def _note_refusal(tree: Mapping[str, Any], sweep: SweepJob | None, message: str) -> None:
     """A refused job of a sweep says so in its folder; a refused run leaves nothing behind."""
-    if sweep is None:
+    if sweep is None or tree.get("dry_run"):
         return
     path = job_folder(tree, sweep)
     try:
@@ -157,7 +158,7 @@ def _run(plan: Plan, path: Path, console: Console) -> int:
     folder = RunFolder(path)
     try:
         digest = plan.config.digest()
-        known = folder.lock_config(digest)
+        known = folder.lock_config(digest, plan.config.model_dump(mode="json"))
         facts = _facts(plan, known, digest)
         folder.write_json(RUN, "run", facts)
         folder.write_rows(TASKS, "task", map(task_row, plan.tasks))
@@ -166,7 +167,7 @@ def _run(plan: Plan, path: Path, console: Console) -> int:
             log.info("started", **describe(plan))
             code, summary = asyncio.run(_work(plan, folder, facts, log, console))
             log.info("finished", exit_code=code)
-        console.result(summary, code, path)
+        console.result(summary, code, path, _work_done(facts))
         return code
     finally:
         folder.close()
@@ -177,16 +178,19 @@ async def _work(
 ) -> tuple[int, dict[str, Any]]:
     config, clock, stop = plan.config, plan.services.clock, Stop()
     keeps = getattr(plan.system, "stored", True) or getattr(plan.judge, "stored", True)
-    store = Store(Path(config.store) if config.store else DEFAULT_STORE) if keeps else None
+    path = Path(config.store) if config.store else DEFAULT_STORE
+    store = Store(path) if keeps else None
     try:
         engine, budget = _engine(plan, folder, facts, log, stop, store)
+        started = datetime.fromisoformat(facts["started_at"]).timestamp()
+        plan.pages.open(store=path, clock=StoppableClock(clock, stop), stop=stop, started=started)
         for problem in plan.plugins.observe("run_started", run=facts):
             log.warning("observer failed", problem=problem)
         _on_interrupt(engine)
         limiter = _limiter(plan, plan.judge, config.judge)
         async with Display(engine.progress, budget, limiter, console, style=config.progress, clock=clock):
             outcome = await engine.run()
-        return _finish(plan, folder, facts, engine, outcome, log, console)
+        return _finish(plan, folder, facts, engine, budget, outcome, log, console)
     finally:
         await plan.aclose()
         if store is not None:
@@ -266,6 +270,7 @@ def _finish(
     folder: RunFolder,
     facts: dict[str, Any],
     engine: Engine,
+    budget: Budget,
     outcome: Outcome,
     log: Any,
     console: Console,
@@ -293,13 +298,22 @@ def _finish(
         "exit_code": code,
         "asked": plan.desk.asked,
         "reused": plan.desk.reused,
+        "solved": engine.progress.solved - engine.progress.solved_reused,
         "solved_reused": engine.progress.solved_reused,
+        "spent_usd": budget.spent(),
         "warnings": warnings,
     }
     folder.write_json(RUN, "run", facts)
     for problem in plan.plugins.observe("run_finished", summary=summary, exit_code=code):
         log.warning("observer failed", problem=problem)
     return code, summary
+
+
+def _work_done(facts: Mapping[str, Any]) -> str:
+    """What this start did itself, and what it found in the store."""
+    judged = f"{facts.get('asked', 0):,} judgements asked for, {facts.get('reused', 0):,} from the store"
+    solved = f"{facts.get('solved', 0):,} submissions solved, {facts.get('solved_reused', 0):,} from the store"
+    return f"this start: {solved}; {judged}; spent on this folder so far {money(facts.get('spent_usd'))}"
 
 
 def _exit_code(config: RunConfig, summary: Mapping[str, Any], stopped: str | None) -> int:

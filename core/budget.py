@@ -89,7 +89,7 @@ class Budget:
 
     def _message(self, role: Role, wanted: float) -> str:
         bounds = ", ".join(
-            f"{name} {bound:.2f}"
+            f"{name}={bound:g}"
             for name, bound in (
                 ("budget.usd", self._bounds["all"]),
                 ("budget.judge_usd", self._bounds["judge"]),

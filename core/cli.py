@@ -12,6 +12,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "list": "what is there: plugins, benchmarks, systems, efforts, judges, tasks (key=value)",
     "rescore": "fold a run folder's judgements again; asks nobody",
     "merge": "put the shards of one run together",
+    "audit": "look behind the numbers: rubrics, weights, convergence, saturation",
+    "pages": "move archived pages out of a store and into one",
     "new": "write a package for a benchmark or a system of your own",
 }
 

@@ -73,8 +73,7 @@ def _override(word: str, *, sweep: bool) -> str:
         raise InputError(
             f"{bare} takes one name, got a list {value}",
             where=bare,
-            expected=f"-m {bare}={inside} for a sweep"
-            + (f", or judge=ensemble judge.members=[{inside}]" if bare == "judge" else ""),
+            expected=f"-m {bare}={inside} for a sweep",
         )
     if key == bare and (
         (bare in _OPEN and value.startswith("{"))

@@ -10,6 +10,8 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from core.cmdline import GROUPS
@@ -98,21 +100,45 @@ def expand(overrides: Sequence[str]) -> Iterator[list[str]]:
         yield list(combination)
 
 
-def _compose(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
+def _compose(overrides: Sequence[str], config_dir: str | None, *, explain: bool = True) -> DictConfig:
+    """`explain=False` leaves Hydra's own exception: for composing inside an explanation."""
     from hydra import compose as hydra_compose
     from hydra import initialize_config_module
     from hydra.core.global_hydra import GlobalHydra
     from hydra.errors import HydraException
+    from yaml import YAMLError
 
     GlobalHydra.instance().clear()
     searched = [f"hydra.searchpath=[{config_dir}]"] if config_dir else []
     try:
         with initialize_config_module(config_module=CONFIG_MODULE, version_base=VERSION_BASE):
             return hydra_compose(CONFIG_NAME, overrides=[*searched, *overrides])
+    except YAMLError as error:
+        raise InputError(f"a config file is not YAML: {' '.join(str(error).split())}") from None
     except HydraException as error:
+        if not explain:
+            raise
         raise _refusal(str(error), overrides, config_dir) from None
     finally:
         GlobalHydra.instance().clear()
+
+
+def check_not_hidden() -> None:
+    """Refuse a working folder whose own `conf` or `core` is found before ours.
+
+    `python -m core.run` looks into the working folder first; the console script `leadline` does not.
+    """
+    ours = Path(__file__).resolve().parent.parent
+    for name in ("conf", "plugins", "adapters"):
+        spec = find_spec(name)
+        places = [Path(place).resolve() for place in (spec.submodule_search_locations or ())] if spec else []
+        if ours / name not in places[:1]:
+            found = str(places[0]) if places else "nothing"
+            raise InputError(
+                f"the package {name!r} is not Leadline's own",
+                expected="the command `leadline run …` here, or another working folder",
+                got=found,
+            )
 
 
 def _refusal(message: str, overrides: Sequence[str], config_dir: str | None) -> InputError:
@@ -122,7 +148,14 @@ def _refusal(message: str, overrides: Sequence[str], config_dir: str | None) -> 
         return InputError(f"unknown key {key!r}{_close(key, _known_keys(overrides, config_dir))}")
     if found := re.search(r"Could not (?:find|load) '([^'/]+)/([^']+)'", message):
         group, name = found[1], found[2]
+        if group == "hydra":
+            package = "hydra-" + name.partition("/")[2] + "-launcher"
+            return InputError(
+                f"hydra/{name} is not installed", expected=f"pip install {package} (see docs/sweep.md)"
+            )
         names = options(group)
+        if "," in name:
+            return InputError(f"{group}={name} is a sweep", expected=f"-m {group}={name}")
         return InputError(
             f"no {group} is called {name!r}{_close(name, names)}",
             expected=f"one of {', '.join(names)}{_broken_plugins()}",
@@ -171,12 +204,14 @@ def options(group: str) -> list[str]:
 
 def _known_keys(overrides: Sequence[str], config_dir: str | None) -> list[str]:
     """Every key of the configuration that the chosen groups give, dotted."""
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+
     chosen = [word for word in overrides if word.partition("=")[0] in GROUPS]
     try:
-        tree = _compose(chosen, config_dir)
-    except InputError:
+        tree = _compose(chosen, config_dir, explain=False)
+    except (HydraException, InputError):
         return list(GROUPS)
-    from omegaconf import OmegaConf
 
     return [*GROUPS, *_dotted(OmegaConf.to_container(tree, resolve=False))]
 

@@ -19,6 +19,9 @@ from core.errors import InputError
 #: Keys that may differ between two starts of one run folder: where things lie, how fast, how much.
 _NOT_IN_DIGEST: Final = frozenset({"out", "store", "dry_run", "budget", "retry", "fail_on", "progress"})
 _PACE: Final = frozenset({"max_in_flight", "requests_per_minute", "retry", "timeout_s"})
+_PAGES_PACE: Final = frozenset(
+    {"refresh", "proxy", "control_hosts", "timeout_s", "max_in_flight", "per_host", "delay_s", "offline_wait_s"}
+)
 
 
 class _Section(BaseModel):
@@ -89,6 +92,34 @@ class JudgeSection(_Section):
     retry: Retry = Retry()
 
 
+class PagesSection(_Strict):
+    """Where pages come from, and how they are fetched; conf/pages/_base.yaml says what each key means."""
+
+    mode: Literal["web", "archive", "fixtures"] = "archive"
+    path: str | None = None
+    allow_hosts: tuple[str, ...] = ()
+    control_hosts: tuple[str, ...] | None = None
+    refresh: bool = False
+    proxy: str | None = None
+    browser: str | None = None
+    user_agent: str | None = Field(default=None, max_length=200, pattern=r"^[ -~]+$")
+    timeout_s: float = Field(default=30.0, gt=0)
+    max_bytes: int = Field(default=16 * 1024 * 1024, ge=1024, le=256 * 1024 * 1024)
+    max_in_flight: int = Field(default=64, ge=1)
+    per_host: int = Field(default=4, ge=1)
+    delay_s: float = Field(default=0.2, ge=0, le=60)
+    offline_wait_s: float = Field(default=300.0, ge=0)
+
+    @field_validator("allow_hosts")
+    @classmethod
+    def _pairs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        from core.pages.guard import host_and_port
+
+        for entry in value:
+            host_and_port(entry)
+        return value
+
+
 class BudgetSection(_Strict):
     usd: float | None = Field(default=None, ge=0)
     judge_usd: float | None = Field(default=None, ge=0)
@@ -114,7 +145,7 @@ class RunConfig(_Strict):
     benchmark: BenchmarkSection
     system: SystemSection
     judge: JudgeSection
-    pages: Mapping[str, Any] = Field(default_factory=dict)
+    pages: PagesSection = PagesSection()
     effort: str | None = None
     attempts: int = Field(default=1, ge=1)
     tasks: tuple[str, ...] | None = None
@@ -149,8 +180,8 @@ class RunConfig(_Strict):
         if not isinstance(value, str):
             return value
         number, slash, of = value.partition("/")
-        if not slash or not number.isdigit() or not of.isdigit():
-            raise ValueError(f"expected shard=i/n, for example shard=1/8, got {value!r}")
+        if not slash or not number.isdigit() or not of.isdigit() or not 1 <= int(number) <= int(of):
+            raise ValueError("expected shard=i/n with i from 1 to n, for example shard=1/8")
         return {"number": int(number), "of": int(of)}
 
     @field_validator("fail_on")
@@ -197,13 +228,19 @@ class RunConfig(_Strict):
 
     def digest(self, *, without_shard: bool = False) -> str:
         """What makes two starts the same run: all but places, pace and money."""
-        tree = {key: item for key, item in self.model_dump().items() if key not in _NOT_IN_DIGEST}
-        for section in ("system", "judge"):
-            tree[section] = {key: item for key, item in tree[section].items() if key not in _PACE}
-        tree["benchmark"] = {key: item for key, item in tree["benchmark"].items() if key != "fail_on"}
+        tree = identity(plain(self.model_dump()))
         if without_shard:
             tree.pop("shard")
-        return json_digest(plain(tree))
+        return json_digest(tree)
+
+
+def identity(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a configuration, as plain data, that makes two starts the same run."""
+    kept = {key: item for key, item in tree.items() if key not in _NOT_IN_DIGEST}
+    for section in ("system", "judge"):
+        kept[section] = {key: item for key, item in kept[section].items() if key not in _PACE}
+    kept["benchmark"] = {key: item for key, item in kept["benchmark"].items() if key != "fail_on"}
+    return kept
 
 
 def _describe(error: ValidationError) -> str:
@@ -218,5 +255,5 @@ def _describe(error: ValidationError) -> str:
         elif fault["type"] == "missing":
             lines.append(f"{key}: missing")
         else:
-            lines.append(f"{key}: {fault['msg']}; got {fault['input']!r}")
+            lines.append(f"{key}: {fault['msg'].removeprefix('Value error, ')}; got {fault['input']!r}")
     return "; ".join(dict.fromkeys(lines))

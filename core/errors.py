@@ -122,9 +122,10 @@ TABLE: Final[Mapping[str, Meaning]] = MappingProxyType(
         ),
         # ours
         "budget": Meaning("budget.usd is spent: raise it and run again to go on", stops_run=True),
-        "interrupted": Meaning("interrupted: run the same command again to go on"),
+        "interrupted": Meaning("run the same command again to go on"),
         "not_recorded": Meaning("the recorded file has no verdict here"),
-        "crash": Meaning("a bug of ours or of a plugin: please report it with the log"),
+        "page": Meaning("the page could not be seen, so the record is unverified: see the page's status"),
+        "crash": Meaning("an exception in an agent, a plugin or Leadline itself: the traceback is in log.jsonl"),
     }
 )
 

@@ -18,9 +18,9 @@ import asyncio
 import socket
 import ssl
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from core import __version__
 from core.errors import CallError
@@ -31,7 +31,17 @@ if TYPE_CHECKING:
 
     from core.clock import Clock
 
-__all__ = ["MAX_BODY", "Http", "Reply", "classify", "from_status", "retry_hint"]
+__all__ = [
+    "MAX_BODY",
+    "BodyTooLong",
+    "Dialer",
+    "Http",
+    "Reply",
+    "causes",
+    "classify",
+    "from_status",
+    "retry_hint",
+]
 
 #: Bytes of a decoded body that are read; a larger one is an error.
 MAX_BODY: Final = 64 * 1024 * 1024
@@ -39,6 +49,9 @@ MAX_BODY: Final = 64 * 1024 * 1024
 CONNECT_TIMEOUT_S: Final = 20.0
 #: Idle connections are closed by us before most servers do, so that a POST seldom meets a closing one.
 KEEPALIVE_S: Final = 15.0
+
+#: Bytes of one header field that are read: some sites' security policies are longer than aiohttp's 8 KiB.
+MAX_HEADER: Final = 64 * 1024
 
 _HEADERS: Final = (
     ("accept", "application/json, */*"),
@@ -48,11 +61,37 @@ _HEADERS: Final = (
 )
 
 
+class BodyTooLong(CallError):
+    """An answer whose body, as it came or decoded, is longer than the caller takes."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__("malformed", f"the body is longer than {limit / 2**20:g} MiB")
+
+
+class Dialer(Protocol):
+    """Which addresses a client may connect to; raises OSError for any other.
+
+    aiohttp asks `resolve` for every name, each time a connection is opened, and `socket` for every address
+    that is about to be connected to, literal ones too.
+    """
+
+    async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[dict[str, Any]]:
+        """The addresses of a name, as aiohttp's resolvers give them."""
+
+    def socket(self, address: Any) -> socket.socket:
+        """An unconnected socket for one address, given as getaddrinfo gives it."""
+
+    async def close(self) -> None:
+        """Nothing more will be asked."""
+
+
 class Http:
-    """Requests to systems and judges. Never follows redirects, keeps no cookies.
+    """Requests to systems, judges and pages. Never follows redirects, keeps no cookies.
 
     `transport` replaces the network (tests). `trust_env` honours HTTP(S)_PROXY, ALL_PROXY and NO_PROXY;
-    loopback addresses never go through a proxy. At most `max_connections` sockets are open at once.
+    loopback addresses never go through such a proxy. `proxy` is one for every address, whatever the
+    environment says. `dialer` has a say in every connection. `headers` replace the usual ones. At most
+    `max_connections` sockets are open at once.
     """
 
     def __init__(
@@ -61,11 +100,17 @@ class Http:
         *,
         transport: httpx.AsyncBaseTransport | None = None,
         trust_env: bool = True,
+        proxy: str | None = None,
+        dialer: Dialer | None = None,
+        headers: Sequence[tuple[str, str]] = _HEADERS,
         max_connections: int = 512,
     ) -> None:
         self._clock = clock
         self._transport = transport
         self._trust_env = trust_env
+        self._proxy = proxy
+        self._dialer = dialer
+        self._headers = tuple(headers)
         self._max_connections = max_connections
         self._session: Any = None
         self._ssl: ssl.SSLContext | bool = True
@@ -80,11 +125,15 @@ class Http:
         headers: Mapping[str, str] | None = None,
         content: bytes | None = None,
         timeout_s: float,
+        max_body: int | None = None,
+        wanted: Callable[[int, Mapping[str, str]], bool] | None = None,
     ) -> Reply:
         """One request, one answer of whatever status.
 
-        `timeout_s` bounds the whole exchange, from the wait for a connection to the last byte.
-        Raises CallError; asyncio.CancelledError passes through and closes the connection.
+        `timeout_s` bounds the whole exchange, from the wait for a connection to the last byte; `max_body`
+        (None: MAX_BODY) the bytes of the body, as it comes and decoded. `wanted` tells from status and headers
+        whether the body is worth reading; one that is not stays empty.
+        Raises CallError, BodyTooLong among them; asyncio.CancelledError passes through and closes the connection.
         """
         import httpx
 
@@ -96,14 +145,15 @@ class Http:
             request = httpx.Request(
                 method,
                 target,
-                headers=[*_HEADERS, *(headers.items() if headers else ())],
+                headers=[*self._headers, *(headers.items() if headers else ())],
                 content=content,
                 extensions={"timeout": {"connect": min(CONNECT_TIMEOUT_S, timeout_s)}},
             )
             async with asyncio.timeout(timeout_s):
                 response = await self._transport_for(target).handle_async_request(request)
                 try:
-                    body = await _read(response)
+                    skipped = wanted is not None and not wanted(response.status_code, response.headers)
+                    body = b"" if skipped else await _read(response, max_body or MAX_BODY)
                 finally:
                     await response.stream.aclose()  # type: ignore[union-attr]  # an async transport's
         except CallError:
@@ -136,7 +186,9 @@ class Http:
         origin = (url.scheme, url.host, url.port)
         found = self._by_origin.get(origin)
         if found is None:
-            proxy = proxy_for(url.scheme, url.host, url.port) if self._trust_env else None
+            proxy = self._proxy
+            if proxy is None and self._trust_env:
+                proxy = proxy_for(url.scheme, url.host, url.port)
             found = self._by_origin[origin] = self._transport_through(proxy)
         return found
 
@@ -148,7 +200,7 @@ class Http:
             from httpx_aiohttp import AiohttpTransport
 
             if self._session is None:
-                self._session, self._ssl = _session(self._max_connections, trust_env=self._trust_env)
+                self._session, self._ssl = _session(self._max_connections, self._dialer, trust_env=self._trust_env)
             found = self._by_proxy[proxy] = AiohttpTransport(
                 client=self._session,
                 verify=self._ssl,
@@ -157,20 +209,23 @@ class Http:
         return found
 
 
-def _session(max_connections: int, *, trust_env: bool) -> tuple[Any, ssl.SSLContext]:
+def _session(max_connections: int, dialer: Dialer | None, *, trust_env: bool) -> tuple[Any, ssl.SSLContext]:
     """Our own aiohttp session: no cookies, no netrc, no proxies of its own, no deadline of its own."""
     import aiohttp
     import httpx
 
     context = httpx.create_ssl_context(trust_env=trust_env)
-    connector = aiohttp.TCPConnector(
-        limit=max_connections, ssl=context, keepalive_timeout=KEEPALIVE_S, ttl_dns_cache=60
-    )
+    chosen: dict[str, Any] = {"ttl_dns_cache": 60}
+    if dialer is not None:  # what it allows, it allows for this one connection
+        chosen = {"use_dns_cache": False, "resolver": dialer, "socket_factory": dialer.socket}
+    connector = aiohttp.TCPConnector(limit=max_connections, ssl=context, keepalive_timeout=KEEPALIVE_S, **chosen)
     session = aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None),
         trust_env=False,
+        max_line_size=MAX_HEADER,
+        max_field_size=MAX_HEADER,
     )
     return session, context
 
@@ -215,24 +270,24 @@ def proxy_for(scheme: str, host: str, port: int | None) -> str | None:
     return proxy
 
 
-async def _read(response: httpx.Response) -> bytes:
-    """The decoded body, up to MAX_BODY bytes."""
+async def _read(response: httpx.Response, limit: int) -> bytes:
+    """The decoded body, up to `limit` bytes."""
     declared = response.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > MAX_BODY:
-        raise _too_long()
+    if declared.isdigit() and int(declared) > limit:
+        raise BodyTooLong(limit)
     chunks: list[bytes] = []
     size = 0
     async for chunk in response.stream:  # type: ignore[union-attr]  # an async transport's
         chunks.append(chunk)
         size += len(chunk)
-        if size > MAX_BODY:
-            raise _too_long()
+        if size > limit:
+            raise BodyTooLong(limit)
     body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
     encoding = response.headers.get("content-encoding", "").strip().lower()
-    return _decoded(body, encoding) if encoding and body else body
+    return _decoded(body, encoding, limit) if encoding and body else body
 
 
-def _decoded(body: bytes, encoding: str) -> bytes:
+def _decoded(body: bytes, encoding: str, limit: int) -> bytes:
     if encoding == "identity":
         return body
     if encoding not in ("gzip", "x-gzip", "deflate"):
@@ -240,19 +295,15 @@ def _decoded(body: bytes, encoding: str) -> bytes:
     for window in (47, -15):  # a zlib or gzip header; some servers send `deflate` without one
         decoder = zlib.decompressobj(window)
         try:
-            decoded = decoder.decompress(body, MAX_BODY + 1)
+            decoded = decoder.decompress(body, limit + 1)
         except zlib.error:
             continue
-        if len(decoded) > MAX_BODY:
-            raise _too_long()
+        if len(decoded) > limit:
+            raise BodyTooLong(limit)
         if not decoder.eof:
             raise CallError("cut", "the compressed body broke off")
         return decoded
     raise CallError("malformed", f"the body is not {encoding}, as its header says")
-
-
-def _too_long() -> CallError:
-    return CallError("malformed", f"the body is longer than {MAX_BODY // 2**20} MiB")
 
 
 def classify(exc: BaseException) -> CallError:
@@ -262,7 +313,7 @@ def classify(exc: BaseException) -> CallError:
     the bare socket error: the same reset connection is "hung up" before an answer and "cut" inside one.
     What nobody knows is `crash`.
     """
-    chain = list(_causes(exc))
+    chain = list(causes(exc))
     for error in chain:
         if isinstance(error, CallError):
             return error
@@ -275,7 +326,7 @@ def classify(exc: BaseException) -> CallError:
     return CallError("crash", shortened(f"{type(exc).__name__}: {exc}", 300))
 
 
-def _causes(exc: BaseException) -> Iterator[BaseException]:
+def causes(exc: BaseException) -> Iterator[BaseException]:
     """The exception, then what it was raised from, outermost first."""
     seen: set[int] = set()
     error: BaseException | None = exc

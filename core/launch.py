@@ -6,6 +6,7 @@ into run.json, because a launcher may run them elsewhere; the process ends with 
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from core.compose import (
     CONFIG_NAME,
     VERSION_BASE,
     add_search_paths,
+    check_not_hidden,
     compose,
     expand,
     plain_tree,
@@ -35,13 +37,17 @@ _HYDRA_PRINTS: Final = ("--cfg", "-c", "--info", "-i", "--hydra-help")
 
 def launch(argv: Sequence[str]) -> int:
     """Run what the words say; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a letter shows its code instead
+            stream.reconfigure(errors="backslashreplace")
     try:
+        check_not_hidden()
         words = prepare(argv)
         plugins = PluginManager.discover()
         add_search_paths(plugins)
         config_dir, overrides = _split(words)
         if is_sweep(words):
-            return _sweep(overrides, config_dir)
+            return _sweep(overrides, config_dir, plugins)
         tree = compose(overrides, config_dir)
         if any(word.split("=")[0] in _HYDRA_PRINTS for word in words):
             _hydra(words)
@@ -71,13 +77,16 @@ def _split(words: Sequence[str]) -> tuple[str | None, list[str]]:
     return (str(Path(config_dir).resolve()) if config_dir else None), overrides
 
 
-def _sweep(overrides: list[str], config_dir: str | None) -> int:
-    from core.app import SweepJob, job_folder, worst
+def _sweep(overrides: list[str], config_dir: str | None, plugins: PluginManager) -> int:
+    from core.app import SweepJob, job_folder, run, worst
     from core.config import RunConfig
-    from core.runfolder import RUN, default_name, free_folder, read_json
+    from core.report.console import Console
+    from core.runfolder import RUN, SUMMARY, default_name, free_folder, read_json
 
     trees = [compose(job, config_dir) for job in expand(overrides)]
     configs = [RunConfig.from_tree(tree) for tree in trees]
+    if any(config.dry_run for config in configs):
+        return worst([run(tree, plugins) for tree in trees])
     outs = {config.out for config in configs}
     if len(outs) > 1:
         raise InputError("out is the folder of the whole sweep", where="out", expected="one folder")
@@ -94,7 +103,10 @@ def _sweep(overrides: list[str], config_dir: str | None) -> int:
     places = [f"out={quoted(str(folder))}", f"hydra.sweep.dir={quoted(str(folder))}"]
     _hydra(["--multirun", *options, *(word for word in overrides if not word.startswith("out=")), *places])
     codes = [_code(read_json(path / RUN)) for path in folders]
-    sys.stderr.write(f"sweep: {len(codes)} jobs, exit codes {codes}; folders in {folder}\n")
+    summaries = [read_json(path / SUMMARY) for path in folders]
+    names = [path.name for path in folders]
+    headlines = [config.benchmark.headline for config in configs]
+    Console().sweep(list(zip(names, headlines, summaries, codes, strict=True)), folder)
     return worst(codes)
 
 

@@ -94,7 +94,7 @@ def merge(out: Path, paths: Sequence[Path], plugins: PluginManager) -> tuple[Run
     code = 0 if is_complete(folded.summary, config.missing_share()) else 3
     folder = RunFolder(out)
     try:
-        folder.lock_config(facts["config_digest"])
+        folder.lock_config(facts["config_digest"], facts["config"])
         folder.write_rows(TASKS, "task", map(task_row, tasks))
         submissions = _in_order(tasks, [shard.submissions() for shard in shards])
         folder.write_rows(SUBMISSIONS, "submission", map(submission_row, submissions))

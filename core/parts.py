@@ -47,7 +47,8 @@ class Grader(Protocol):
 
     Optional: `unit_schema(task, unit) -> Mapping | None`, the JSON Schema of a unit's verdict, None when the
     task has no such unit; the engine checks recorded judgements with it before it starts. An optional
-    `questions(task, submission, repeat) -> list[Question]` lets the engine price a run in advance.
+    `questions(task, submission, repeat) -> list[Question]` lets the engine price a run in advance; where they
+    depend on more than a text (pages), `typical_questions(task) -> list[Question]` stands in for them.
     """
 
     def expected(self, task: Task, submission: Submission | None) -> int:

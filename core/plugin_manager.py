@@ -28,6 +28,7 @@ KINDS: Final[Mapping[str, str]] = {
     "grader": "register_graders",
     "aggregator": "register_aggregators",
     "judge": "register_judges",
+    "audit": "register_audits",
 }
 
 

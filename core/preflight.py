@@ -98,19 +98,37 @@ def _judging(config: RunConfig, tasks: Sequence[Task], *, judge: Any, grader: An
     if not getattr(judge, "stored", True):
         return 0.0
     price = getattr(judge, "estimate_usd", None)
-    questions = getattr(grader, "questions", None)
+    questions = _questions_of(grader)
     if price is None or questions is None or not tasks:
         return None if tasks else 0.0
     priced: list[float] = []
+    units = 0
     for task in tasks[:: max(1, len(tasks) // _PRICED_TASKS)]:
-        stand_in = Submission(task_id=task.id, text="x" * REPORT_CHARACTERS)
-        for question in questions(task, stand_in, 1):
+        for question in questions(task):
             usd = price(question)
             if usd is None:
                 return None
             priced.append(usd)
+            units += len(question.units)
     expected = sum(grader.expected(task, None) for task in tasks) * repeats * config.attempts
-    return math.fsum(priced) / len(priced) * expected if priced else None
+    # a question may decide several judgements
+    return math.fsum(priced) / units * expected if units else None
+
+
+def _questions_of(grader: Any) -> Callable[[Task], Sequence[Any]] | None:
+    """The questions that a task is priced by, before there is a submission; None when the grader tells none."""
+    typical: Callable[[Task], Sequence[Any]] | None = getattr(grader, "typical_questions", None)
+    if typical is not None:
+        return typical
+    questions = getattr(grader, "questions", None)
+    if questions is None:
+        return None
+
+    def about_a_report(task: Task) -> Sequence[Any]:
+        found: Sequence[Any] = questions(task, Submission(task_id=task.id, text="x" * REPORT_CHARACTERS), 1)
+        return found
+
+    return about_a_report
 
 
 def check_money(config: RunConfig, cost: Estimate) -> None:

@@ -11,14 +11,15 @@ from core.errors import InputError
 SCHEME: Final = "pkg://"
 
 
-def resolve(path: str) -> Path:
+def resolve(path: str, *, folder: bool = False) -> Path:
     """The path that a configured value means.
 
-    `pkg://package.name/folder/file` is a file of an importable package; anything else is an ordinary
-    path, where a leading `~` is the home folder and a relative path is relative to the working folder.
+    `pkg://package.name/folder/file` is a file (with `folder`: a folder) of an importable package; anything else
+    is an ordinary path, where a leading `~` is the home folder and a relative path is relative to the working
+    folder.
     An ordinary path need not exist: whoever opens it reports that.
 
-    Raises InputError for a package that can't be imported and for a packaged file that does not exist.
+    Raises InputError for a package that can't be imported and for a packaged file or folder that does not exist.
     """
     if not path.startswith(SCHEME):
         return Path(path).expanduser()
@@ -31,6 +32,7 @@ def resolve(path: str) -> Path:
         raise InputError(
             f"there is no package {package!r}", where=path, expected="an importable package"
         ) from error
-    if not found.is_file():
-        raise InputError(f"the package {package!r} has no file {inside!r}", where=path)
+    if not (found.is_dir() if folder else found.is_file()):
+        kind = "folder" if folder else "file"
+        raise InputError(f"the package {package!r} has no {kind} {inside!r}", where=path)
     return found

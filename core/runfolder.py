@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Final
 
+from core.config import identity
 from core.errors import InputError
 from core.model import Judgement, Row, Submission, Task, TaskScore
 
@@ -27,6 +28,8 @@ SCHEMAS: Final[Mapping[str, str]] = {
     "score": "leadline/score/1",
     "summary": "leadline/summary/1",
 }
+#: Differences that a refusal names.
+_SHOWN: Final = 5
 RUN, SUMMARY, TASKS, SCORES = "run.json", "summary.json", "tasks.jsonl", "scores.jsonl"
 SUBMISSIONS, JUDGEMENTS, LOG = "submissions.jsonl", "judgements.jsonl", "log.jsonl"
 
@@ -55,6 +58,16 @@ def free_folder(parent: Path, name: str) -> Path:
             return folder
 
 
+def differences(before: Any, now: Any, key: str = "") -> list[str]:
+    """The keys in which two configurations differ: `effort: 'high' before, 'low' now`."""
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        found: list[str] = []
+        for name in dict.fromkeys([*before, *now]):
+            found += differences(before.get(name), now.get(name), f"{key}.{name}" if key else str(name))
+        return found
+    return [] if before == now else [f"{key}: {before!r} before, {now!r} now"]
+
+
 class RunFile(Row):
     """The content of run.json. Either `refused` says why a job of a sweep never began, or the rest is there.
 
@@ -75,7 +88,9 @@ class RunFile(Row):
     starts: int | None = None
     asked: int | None = None
     reused: int | None = None
+    solved: int | None = None
     solved_reused: int | None = None
+    spent_usd: float | None = None
     judge_settings: Mapping[str, Any] | None = None
     prompt_digest: str | None = None
     plan: Mapping[str, Any] | None = None
@@ -102,8 +117,8 @@ class RunFolder:
             self._part_path(name).unlink(missing_ok=True)
         self._lock.close()
 
-    def lock_config(self, digest: str) -> dict[str, Any] | None:
-        """What run.json of an earlier start says; refuses a folder of another run."""
+    def lock_config(self, digest: str, config: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What run.json of an earlier start says; refuses a folder of another run, naming what differs."""
         known = read_json(self.path / RUN)
         if known is None or known.get("refused"):
             self._refuse_strangers()
@@ -113,7 +128,7 @@ class RunFolder:
                 "the folder holds a run of another configuration",
                 where=str(self.path),
                 expected="the same configuration, to go on with it, or another out=",
-                got=f"config digest {str(known.get('config_digest'))[:12]}, now {digest[:12]}",
+                got="; ".join(differences(identity(known["config"]), identity(config))[:_SHOWN]),
             )
         return known
 

@@ -24,6 +24,7 @@ from core.judge.desk import Desk
 from core.limiter import Limiters
 from core.logs import silent_logger
 from core.model import Task
+from core.pages.service import PageService
 from core.parts import Aggregator, Grader, Judge, System, TaskLoader
 from core.plugin_manager import PluginManager
 from core.secrets import Keys
@@ -44,6 +45,7 @@ class Plan:
     judge: Judge
     desk: Desk
     grader: Grader
+    pages: PageService
     aggregator: Aggregator
     repeats: int
     estimate: preflight.Estimate
@@ -70,20 +72,22 @@ class Plan:
             close = getattr(part, "aclose", None)
             if close is not None:
                 await close()
+        await self.pages.aclose()
         await self.services.http.aclose()
 
 
 def prepare(config: RunConfig, plugins: PluginManager, clock: Clock | None = None) -> Plan:
     """Build and check the parts of a run; raises InputError."""
-    services = make_services(config, clock or RealClock())
+    pages = PageService(config.pages)
+    services = replace(make_services(config, clock or RealClock()), pages=pages)
     benchmark = config.benchmark
-    source = load_tasks(config, plugins, services)
-    tasks = _select(config, source)
     system: System = plugins.factory("system", config.system.adapter)(
         {**config.system.plain(), "effort_settings": config.effort_settings()}, services
     )
     judge: Judge = plugins.factory("judge", config.judge.provider)(config.judge.plain(), services)
-    _raise_missing(preflight.missing(system, judge))
+    _raise_missing(preflight.missing(system, judge, pages))
+    source = load_tasks(config, plugins, services)
+    tasks = _select(config, source)
     check_tasks = getattr(system, "check_tasks", None)
     if check_tasks is not None:
         check_tasks({task.id for task in source})
@@ -92,7 +96,7 @@ def prepare(config: RunConfig, plugins: PluginManager, clock: Clock | None = Non
     desk = make_desk(config, judge)
     grader = make_grader(config, plugins, services, desk)
     warnings = [*_part_warnings(judge, clock=services.clock), *_part_warnings(system, clock=services.clock)]
-    warnings += _unblocked(config, tasks, system)
+    warnings += [*_unblocked(config, tasks, system), *pages.warnings()]
     rows = getattr(judge, "rows", None)
     if rows is not None:
         ignored = preflight.check_recorded(
@@ -118,6 +122,7 @@ def prepare(config: RunConfig, plugins: PluginManager, clock: Clock | None = Non
         judge=judge,
         desk=desk,
         grader=grader,
+        pages=pages,
         aggregator=make_aggregator(config, plugins, services),
         repeats=repeats,
         estimate=cost,

@@ -151,12 +151,12 @@ class Solver:
             except (CallError, StopRun, asyncio.CancelledError):
                 raise
             except Exception as error:
-                self._log.exception("system failed", task=task.id, attempt=attempt)
                 raise CallError("crash", f"{type(error).__name__}: {error}") from error
 
         def on_failure(error: CallError, _: int) -> None:
-            unbilled = error.cost_usd is None and error.meaning.billed == "no"
-            spent.append(0.0 if unbilled else error.cost_usd)
+            spent.append(_cost(error))
+            if error.kind == "crash":
+                self._log.error("system failed", task=task.id, attempt=attempt, exc_info=error)
             self._store.put_call(self._call(key, error=error))
 
         async with self._budget.reserve("system", self._estimate) as reservation:
@@ -199,7 +199,7 @@ class Solver:
             attempt=attempt,
             status=meaning(error.kind).status,
             error=failure.model_copy(update={"message": self._keys.redact(failure.message)}),
-            cost_usd=error.cost_usd,
+            cost_usd=_cost(error),
             usage=error.usage,
         )
 
@@ -235,14 +235,18 @@ class Solver:
                 latency_s=submission.latency_s,
             )
         assert error is not None
-        unbilled = error.cost_usd is None and error.meaning.billed == "no"
         return Call(
             run=self._run,
             role="system",
             key=key,
             at=self._clock.now(),
             model=error.model,
-            usd=0.0 if unbilled else error.cost_usd,
+            usd=_cost(error),
             error=error.kind,
             message=self._keys.redact(error.message),
         )
+
+
+def _cost(error: CallError) -> float | None:
+    """What a failed call cost: nothing where nothing was read, else what is known."""
+    return 0.0 if error.cost_usd is None and error.meaning.billed == "no" else error.cost_usd

@@ -1,11 +1,12 @@
-"""What has been solved and judged: one SQLite file a machine.
+"""What has been solved, judged and fetched: one SQLite file a machine.
 
 Every result lies under the digest of all that shaped it, so that running again does only what is missing.
 Each row is committed when it arrives: a killed process loses what was in flight and nothing else.
 Single flight: whoever starts on a key takes its lease; others wait. A lease of a dead process is free.
 
-Tables: `submission` and `answer` (results), `call` (every paid call, also failed ones: the ledger of a
-run folder), `lease`. SQLite's WAL breaks on network file systems: keep the file on a local disk.
+Tables: `submission` and `answer` (results), `page` (what was fetched; its body is compressed by
+core/pages/archive.py), `call` (every paid call, also failed ones: the ledger of a run folder), `lease`.
+SQLite's WAL breaks on network file systems: keep the file on a local disk.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ CREATE TABLE IF NOT EXISTS submission (
 CREATE TABLE IF NOT EXISTS answer (
     key TEXT PRIMARY KEY, body TEXT NOT NULL, created REAL NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS page (
+    key TEXT PRIMARY KEY, url TEXT NOT NULL, status TEXT NOT NULL, meta TEXT NOT NULL, digest TEXT, body BLOB,
+    fetched REAL NOT NULL
+);
 CREATE TABLE IF NOT EXISTS call (
     id INTEGER PRIMARY KEY, run TEXT NOT NULL, role TEXT NOT NULL, key TEXT NOT NULL, at REAL NOT NULL,
     model TEXT, usage TEXT, usd REAL, source TEXT, latency_s REAL, error TEXT, message TEXT, raw TEXT
@@ -57,6 +62,23 @@ class Call:
     error: str | None = None
     message: str | None = None
     raw: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageRow:
+    """One fetched page under its address's key.
+
+    `meta` is what the fetch said beside the body, `body` the compressed body and `digest` the SHA-256 of
+    the body before it (None where there is none), `fetched` seconds since 1970.
+    """
+
+    key: str
+    url: str
+    status: str
+    meta: dict[str, Any]
+    digest: str | None
+    body: bytes | None
+    fetched: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +167,23 @@ class Store:
             return None
         body: dict[str, Any] = json.loads(row[0])
         return body
+
+    # pages
+
+    def page(self, key: str) -> PageRow | None:
+        row = self._db.execute("SELECT * FROM page WHERE key = ?", (key,)).fetchone()
+        return None if row is None else PageRow(row[0], row[1], row[2], json.loads(row[3]), *row[4:])
+
+    def put_page(self, row: PageRow) -> None:
+        """Keep a page, in place of an older fetch of the same address."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO page VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (row.key, row.url, row.status, _json(row.meta), row.digest, row.body, row.fetched),
+        )
+
+    def page_keys(self) -> list[str]:
+        """The keys of all pages, in order."""
+        return [key for (key,) in self._db.execute("SELECT key FROM page ORDER BY key")]
 
     # the ledger
 

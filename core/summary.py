@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from core.config import RunConfig
+from core.errors import meaning
 from core.fold import Attempt, add_counts, missing, score_of_attempts
 from core.model import (
     BY_RULE,
@@ -20,6 +21,7 @@ from core.model import (
     Cost,
     Count,
     Coverage,
+    Failure,
     Judgement,
     JudgeSummary,
     Latency,
@@ -32,6 +34,8 @@ from core.parts import Aggregator, Grader
 
 #: Costs whose call nobody could price.
 UNKNOWN: Final = "unknown"
+#: Tasks without a score that a warning names.
+_SHOWN: Final = 5
 
 
 def score_attempt(
@@ -84,6 +88,8 @@ class Totals:
     judges: Counter[str] = field(default_factory=Counter)
     statuses: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
+    #: of each kind of error, the first place and message in the order of places
+    examples: dict[str, tuple[str, str]] = field(default_factory=dict)
     first_judged: str | None = None
     last_judged: str | None = None
     judgements: int = 0
@@ -97,19 +103,27 @@ class Totals:
         if submission.latency_s is not None:
             self.latencies_s.append(submission.latency_s)
         if submission.error is not None:
-            self.errors[f"system {submission.error.kind}"] += 1
+            place = f"task {submission.task_id}, attempt {submission.attempt}"
+            self._add_error("system", submission.error, place)
         self._add_cost(self.system_usd, submission.cost_usd, submission.cost_source)
 
     def add_judgement(self, row: Judgement) -> None:
         self.judgements += 1
         if row.error is not None:
-            self.errors[f"judge {row.error.kind}"] += 1
+            place = f"task {row.task_id}, attempt {row.attempt}, repeat {row.repeat}, {row.unit}"
+            self._add_error("judge", row.error, place)
         if row.judge and row.judge != RULE_JUDGE:
             self.judges[row.judge] += 1
         if row.judged_at is not None:
             self.first_judged = min(self.first_judged or row.judged_at, row.judged_at)
             self.last_judged = max(self.last_judged or row.judged_at, row.judged_at)
         self._add_cost(self.judge_usd, row.cost_usd, row.cost_source)
+
+    def _add_error(self, who: str, failure: Failure, place: str) -> None:
+        kind = f"{who} {failure.kind}"
+        self.errors[kind] += 1
+        example = (place, failure.message)
+        self.examples[kind] = min(self.examples.get(kind, example), example)
 
     def _add_cost(self, costs: list[float], usd: float | None, source: str | None) -> None:
         if usd is not None:
@@ -184,8 +198,29 @@ def summarise(
             p90_s=quantile(totals.latencies_s, 0.9),
             n=len(totals.latencies_s),
         ),
-        warnings=(*warnings, *aggregate.warnings),
+        warnings=(*warnings, *_missing(config, scores, totals), *aggregate.warnings),
     ).model_dump(mode="json")
+
+
+def _missing(config: RunConfig, scores: Sequence[TaskScore], totals: Totals) -> Iterator[str]:
+    """Why numbers are missing: each kind of error with an example, and the tasks without a score."""
+    for kind, count in sorted(totals.errors.items()):
+        place, message = totals.examples.get(kind, ("", ""))
+        advice = meaning(kind.rpartition(" ")[2]).advice
+        words = list(dict.fromkeys(word for word in (message, advice) if word))
+        yield f"{kind} {count} times" + (f", first at {place}" if place else "") + f": {'; '.join(words)}"
+    lacking = [score for score in scores if not has_number(score, config.benchmark.headline)]
+    if not lacking:
+        return
+    shown = ", ".join(f"{score.task_id} ({score.status})" for score in lacking[:_SHOWN])
+    more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
+    n_scored, floor = len(scores) - len(lacking), config.benchmark.floor
+    yield f"{len(lacking)} of {len(scores)} tasks have no score: {shown}{more}"
+    if n_scored < floor * len(scores):
+        yield (
+            f"no mean is given: {n_scored} of {len(scores)} tasks have a score, fewer than {floor:.0%} "
+            f"(benchmark.{'strict' if config.benchmark.strict else 'coverage_floor'})"
+        )
 
 
 def has_number(score: TaskScore, headline: str) -> bool:

@@ -97,7 +97,8 @@ def read_completion(
         text = text_of(message)
         finish = str(choice.get("finish_reason") or "").lower() or None
         _check_finish(finish, message, text)
-        value = parse_answer(text, question.schema, digest=question.schema_digest)
+        value = parse_answer(text, question.schema, digest=question.schema_digest, exact=question.exact)
+        question.check(value)
     except CallError as error:
         raise CallError(
             error.kind,

@@ -7,6 +7,7 @@ mark, so it can't close its fence. The same texts give the same mark, so the sam
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 
 from core.digest import json_digest, text_digest
 
@@ -16,11 +17,16 @@ def fenced(name: str, text: str, mark: str) -> str:
     return f"[[{mark} {name}]]\n{text}\n[[{mark} END {name}]]"
 
 
-def fence_mark(*texts: str) -> str:
-    """A mark of 16 hex digits that is the same for the same texts and occurs in none of them."""
+def fence_mark(*texts: str, avoid: Iterable[str] = ()) -> str:
+    """A mark of 16 hex digits that is the same for the same texts and occurs in none of them.
+
+    `avoid` are the other texts of the prompt, in which it does not occur either: they change it only if they
+    hold it, so that a prompt's first part stays the same whatever follows.
+    """
+    others = tuple(avoid)
     seed = json_digest([text_digest(text) for text in texts])
     for number in itertools.count():
         mark = text_digest(f"{seed}:{number}")[:16]
-        if not any(mark in text for text in texts):
+        if not any(mark in text for text in (*texts, *others)):
             return mark
     raise AssertionError("itertools.count() does not end")

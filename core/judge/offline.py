@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from core.errors import CallError
 from core.judge.options import JudgeOptions
-from core.judge.question import Answer, Question
-from core.judge.rules import RULES_VERSION, decide
+from core.judge.question import Answer, Probe, Question
+from core.judge.rules import RULES_VERSION, Finding, decide
 from core.judge.structured import parse_answer
 from core.services import Services
 
@@ -42,12 +42,14 @@ class OfflineJudge:
         value: dict[str, Any] = _blank(question.schema)
         reasons: list[str] = []
         for probe in question.probes:
-            finding = decide(probe.claim, probe.evidence)
+            finding = _finding(probe, value)
             _set(value, probe.field, probe.yes if finding.borne_out else probe.no)
+            _explain_beside(value, probe.field, f"{NOTICE}: {finding.why}.")
             reasons.append(finding.why)
         _explain(value, question, f"{NOTICE}: {'; '.join(reasons[:3])}.")
         raw = json.dumps(value, ensure_ascii=False)
         checked = parse_answer(raw, question.schema, digest=question.schema_digest)
+        question.check(checked)
         return Answer(
             value=checked,
             judge=self.name,
@@ -58,6 +60,15 @@ class OfflineJudge:
             cost_source="computed",
             calls=0,
         )
+
+
+def _finding(probe: Probe, value: Mapping[str, Any]) -> Finding:
+    if probe.decided is not None:
+        return Finding(borne_out=probe.decided, why=probe.claim or f"{probe.field} was found out before")
+    if probe.all_of:
+        failed = [name for name in probe.all_of if value.get(name) is not True]
+        return Finding(borne_out=not failed, why=f"{', '.join(failed)} failed" if failed else "all of it holds")
+    return decide(probe.claim, probe.evidence)
 
 
 def _blank(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,6 +100,15 @@ def _set(value: dict[str, Any], path: str, what: Any) -> None:
             inner = value[name] = {}
         value = inner
     value[last] = what
+
+
+def _explain_beside(value: dict[str, Any], path: str, text: str) -> None:
+    """Put the reason into the empty `explanation` that stands beside a nested field."""
+    *parents, _ = path.split(".")
+    for name in parents:
+        value = value[name]
+    if parents and value.get("explanation") == "":
+        value["explanation"] = text
 
 
 def _explain(value: dict[str, Any], question: Question, text: str) -> None:

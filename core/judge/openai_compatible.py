@@ -21,7 +21,7 @@ from core.errors import CallError, InputError
 from core.http import Reply, from_status
 from core.judge.completion import estimated_cost, instructed, read_completion
 from core.judge.options import JudgeOptions
-from core.judge.question import Answer, Question
+from core.judge.question import JUDGE, Answer, Question
 from core.judge.structured import without_surrogates
 from core.services import Services
 
@@ -57,7 +57,8 @@ class OpenAICompatibleJudge:
             "model": self._model,
             "base_url": self._url,
             "structured": options.structured,
-            **self._parameters(),
+            **options.stage_settings(),
+            **self._parameters(JUDGE),
         }
 
     def check(self) -> list[str]:
@@ -108,25 +109,26 @@ class OpenAICompatibleJudge:
         return head + _encoded({"role": "system", "content": system}) + opened
 
     def _suffix(self, question: Question) -> bytes:
-        """Everything after the criterion; questions of one schema share it."""
-        digest = question.schema_digest + question.schema_name
+        """Everything after the criterion; questions of one schema and stage share it."""
+        digest = question.schema_digest + question.schema_name + question.stage
         found = self._suffixes.get(digest)
         if found is None:
             parameters: dict[str, Any] = {}
             if self._options.structured:
                 named = {"name": question.schema_name, "strict": True, "schema": plain(question.schema)}
                 parameters["response_format"] = {"type": "json_schema", "json_schema": named}
-            parameters |= self._parameters()
+            parameters |= self._parameters(question.stage)
             tail = b"," + _encoded(parameters)[1:] if parameters else b"}"
             found = self._suffixes[digest] = b'"}]' + tail
         return found
 
-    def _parameters(self) -> dict[str, Any]:
-        """The parameters of every call; `judge.params` comes last, and a null there takes one out."""
+    def _parameters(self, stage: str) -> dict[str, Any]:
+        """The parameters of every call of a stage; `judge.params` comes last, and a null there takes one out."""
         options = self._options
         sent: dict[str, Any] = {}
-        if options.effort is not None:
-            sent["reasoning_effort"] = options.effort
+        effort = options.effort_of(stage)
+        if effort is not None:
+            sent["reasoning_effort"] = effort
         if options.temperature is not None:
             sent["temperature"] = options.temperature
         if options.max_output_tokens is not None:

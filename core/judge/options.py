@@ -29,6 +29,7 @@ class JudgeOptions(Frozen):
 
     `timeout_s` is the deadline of one call. `max_output_tokens` is shared with thinking. `params` are merged
     into the request as they stand; a null there takes a parameter out. `price` is dollars per million tokens.
+    `stage_efforts` has the efforts of a benchmark's other stages; a stage that it lacks takes `effort`.
     """
 
     name: str = "judge"
@@ -37,6 +38,7 @@ class JudgeOptions(Frozen):
     base_url: str | None = None
     api_key_env: str | None = None
     effort: str | None = None
+    stage_efforts: Mapping[str, str] = Field(default_factory=dict)
     temperature: float | None = Field(default=None, ge=0)
     max_output_tokens: int | None = Field(default=None, ge=1)
     timeout_s: float = Field(default=300.0, gt=0)
@@ -54,7 +56,7 @@ class JudgeOptions(Frozen):
     members: Any = None
     vote: Any = None
 
-    @field_validator("params", mode="before")
+    @field_validator("params", "stage_efforts", mode="before")
     @classmethod
     def _no_params(cls, value: Any) -> Any:
         return {} if value is None else value
@@ -86,6 +88,14 @@ class JudgeOptions(Frozen):
                 expected="the key in the variable that judge.api_key_env names",
             )
         return options
+
+    def effort_of(self, stage: str) -> str | None:
+        """How hard to think about a question of this stage; None: nothing is said about it."""
+        return self.stage_efforts.get(stage, self.effort)
+
+    def stage_settings(self) -> dict[str, Any]:
+        """What `stage_efforts` adds to the settings that shape an answer: nothing when it is empty."""
+        return {"stage_efforts": dict(sorted(self.stage_efforts.items()))} if self.stage_efforts else {}
 
     def list_price(self) -> Price | None:
         """`judge.price` as a price; None when it is not set."""

@@ -8,28 +8,36 @@ it and is fenced by the grader that writes the question.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from core.digest import combine, json_digest, text_digest
+from core.errors import CallError
 from core.model import Failure, Usage
+
+#: The stage of a question about a verdict; others (a benchmark names them) may think harder or less.
+JUDGE: Final = "judge"
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
     """One field of the answer, in the form that a judge made of rules can decide.
 
-    Is `claim` borne out by `evidence`? The answer's `field` gets `yes` or `no`.
+    Is `claim` borne out by `evidence`? The answer's `field` gets `yes` or `no`. Where the grader has found it
+    out itself, `decided` says so and nothing is looked for; a conjunction names in `all_of` the fields, probed
+    before it, that must be true.
     """
 
     field: str
-    claim: str
-    evidence: str
+    claim: str = ""
+    evidence: str = ""
     yes: Any = True
     no: Any = False
+    decided: bool | None = None
+    all_of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -37,8 +45,11 @@ class Question:
     """One question about one submission.
 
     `units` are the judged units that the answer decides; `schema` is the JSON Schema of the answer
-    (its properties in the order in which the judge should write them). Task, attempt, repeat and units
-    serve the recorded judge and the logs; they are not part of `digest`.
+    (its properties in the order in which the judge should write them). `fault` says what a schema can't: given a
+    schema-checked answer, why it is malformed, else None. `exact` names fields of the answer, objects, in which a
+    field that the schema does not know makes it malformed; elsewhere such fields are ignored. `stage` chooses the
+    effort (`judge.stage_efforts`).
+    Task, attempt, repeat and units serve the recorded judge and the logs; they are not part of `digest`.
     """
 
     task_id: str
@@ -51,6 +62,9 @@ class Question:
     schema: Mapping[str, Any]
     schema_name: str = "answer"
     probes: tuple[Probe, ...] = ()
+    stage: str = JUDGE
+    fault: Callable[[Mapping[str, Any]], str | None] | None = None
+    exact: tuple[str, ...] = ()
 
     @cached_property
     def schema_digest(self) -> str:
@@ -63,8 +77,15 @@ class Question:
 
     @cached_property
     def digest(self) -> str:
-        """All that the judge is shown."""
-        return combine(prefix=self.prefix_digest, schema=self.schema_digest, ask=self.ask)
+        """All that the judge is shown, and a stage other than the usual."""
+        stage = {} if self.stage == JUDGE else {"stage": self.stage}
+        return combine(prefix=self.prefix_digest, schema=self.schema_digest, ask=self.ask, **stage)
+
+    def check(self, value: Mapping[str, Any]) -> None:
+        """Raise CallError `malformed` for a schema-checked answer that is none all the same."""
+        reason = self.fault(value) if self.fault is not None else None
+        if reason is not None:
+            raise CallError("malformed", reason)
 
     @property
     def user_text(self) -> str:

@@ -88,10 +88,13 @@ def _search(text: str, start: int, required: frozenset[str]) -> dict[str, Any] |
     return None
 
 
-def parse_answer(text: str, schema: Mapping[str, Any], *, digest: str | None = None) -> dict[str, Any]:
+def parse_answer(
+    text: str, schema: Mapping[str, Any], *, digest: str | None = None, exact: Iterable[str] = ()
+) -> dict[str, Any]:
     """The answer in a model's text, as the schema wants it.
 
-    Fields that the schema does not know are dropped. `digest` is the schema's digest, if it is at hand.
+    Fields that the schema does not know are dropped, but not inside the top-level fields that `exact` names: there
+    they make the answer malformed. `digest` is the schema's digest, if it is at hand.
     Raises CallError `empty` for blank text, `malformed` for everything else that is not an answer: no
     object with the required fields, one of them twice, a value of the wrong type or outside its enum.
     """
@@ -102,6 +105,8 @@ def parse_answer(text: str, schema: Mapping[str, Any], *, digest: str | None = N
         found = first_object(text, required)
         if found is None:
             raise _malformed(f"no JSON object with the fields {', '.join(required)}", text)
+        for field in exact:
+            _refuse_strangers(found.get(field), schema["properties"][field], field)
         value = _known(found, schema)
         fault = next(_validator(digest or json_digest(schema), schema).iter_errors(value), None)
     except RecursionError as error:
@@ -110,6 +115,13 @@ def parse_answer(text: str, schema: Mapping[str, Any], *, digest: str | None = N
         field = ".".join(str(part) for part in fault.absolute_path) or "the answer"
         raise _malformed(f"{field}: {shortened(fault.message, 200)}", text)
     return without_surrogates(value) if "\\u" in text else value  # type: ignore[no-any-return]  # a dict stays one
+
+
+def _refuse_strangers(value: Any, schema: Mapping[str, Any], field: str) -> None:
+    """Raise for a field of an object that its schema does not know."""
+    strangers = sorted(value.keys() - schema["properties"].keys()) if isinstance(value, dict) else ()
+    if strangers:
+        raise CallError("malformed", f"{field}: {shortened(repr(strangers[0]), 100)} was not asked for")
 
 
 def _known(value: Any, schema: Any) -> Any:

@@ -21,7 +21,7 @@ from core.errors import CallError, InputError
 from core.http import Reply, classify, from_status
 from core.judge.completion import estimated_cost, instructed, read_completion
 from core.judge.options import JudgeOptions
-from core.judge.question import Answer, Question
+from core.judge.question import JUDGE, Answer, Question
 from core.prices import Price
 from core.reply import shortened
 from core.services import Services
@@ -104,7 +104,8 @@ class LitellmJudge:
             "model": self._model,
             "base_url": options.base_url,
             "structured": options.structured,
-            **self._parameters(),
+            **options.stage_settings(),
+            **self._parameters(JUDGE),
         }
 
     def check(self) -> list[str]:
@@ -171,7 +172,7 @@ class LitellmJudge:
             "timeout": options.timeout_s,
             "num_retries": 0,
             "max_retries": 0,
-            **self._parameters(),
+            **self._parameters(question.stage),
         }
         if structured:
             named = {"name": question.schema_name, "strict": True, "schema": plain(question.schema)}
@@ -184,11 +185,11 @@ class LitellmJudge:
             arguments["api_key"] = "none"  # a server of one's own: litellm wants some key for it
         return arguments
 
-    def _parameters(self) -> dict[str, Any]:
-        """The parameters of every call; `judge.params` comes last, and a null there takes one out."""
+    def _parameters(self, stage: str) -> dict[str, Any]:
+        """The parameters of every call of a stage; `judge.params` comes last, and a null there takes one out."""
         options = self._options
         sent = {
-            "reasoning_effort": options.effort,
+            "reasoning_effort": options.effort_of(stage),
             "temperature": options.temperature,
             "max_tokens": options.max_output_tokens,
         }

@@ -5,6 +5,7 @@ Everything goes to stderr but the result, which goes to stdout, so that it can b
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from rich.text import Text
 
 from core.preflight import money
 
+_WIDE = 160
 #: What each exit code means, for people.
 _CODES = {
     0: "all expected numbers are there",
@@ -29,7 +31,9 @@ class Console:
     """Where a run speaks."""
 
     def __init__(self, out: RichConsole | None = None, err: RichConsole | None = None) -> None:
-        self.out = out or RichConsole(highlight=False, soft_wrap=True)
+        # what is piped is kept or searched: a table is not cut to a terminal that isn't there
+        width = None if sys.stdout.isatty() else _WIDE
+        self.out = out or RichConsole(highlight=False, soft_wrap=True, width=width)
         self.err = err or RichConsole(stderr=True, highlight=False, soft_wrap=True)
         self._warned: set[str] = set()
 
@@ -47,9 +51,8 @@ class Console:
         effort = f", effort {plan['effort']}" if plan["effort"] else ""
         self.say(f"{plan['benchmark']}: system {plan['system']}{effort}, judge {plan['judge']}")
         self.say(
-            f"{plan['tasks']} of {plan['of']} tasks x {plan['attempts']} attempts"
-            f" = {plan['submissions']} submissions;"
-            f" {plan['judgements']:,} judgements ({plan['repeats']} repeats)"
+            f"{plan['tasks']} of {plan['of']} tasks, attempts {plan['attempts']}, repeats {plan['repeats']}:"
+            f" {plan['submissions']} submissions, {plan['judgements']:,} judgements"
         )
         self.say(
             f"expected cost, if nothing is stored yet: solving {money(plan['solving_usd'])},"
@@ -65,7 +68,7 @@ class Console:
             self._warned.add(warning)
             self.err.print(Text("warning: ", style="bold yellow") + Text(warning))
 
-    def result(self, summary: Mapping[str, Any], code: int, folder: Path) -> None:
+    def result(self, summary: Mapping[str, Any], code: int, folder: Path, done: str | None = None) -> None:
         """The numbers of a run, each with its interval, spread and count."""
         judge = summary["judge"]
         title = " · ".join(
@@ -80,7 +83,7 @@ class Console:
             table.add_row(
                 escape(name),
                 _number(metric["value"]),
-                "–" if metric["low"] is None else f"{_number(metric['low'])} … {_number(metric['high'])}",
+                _interval(metric),
                 _number(metric["sd"]),
                 str(metric["n"]),
             )
@@ -89,8 +92,39 @@ class Console:
             self.out.print(_group_table(group, members))
         self.out.print(Text(_counts(summary)))
         self.out.print(Text(_bill(summary)))
+        if done is not None:
+            self.out.print(Text(done))
         self.warn(summary["warnings"])
         self.out.print(Text(f"{_CODES.get(code, 'ended')} (exit {code}); files in {folder}"))
+
+    def sweep(self, jobs: Sequence[tuple[str, str, Mapping[str, Any] | None, int]], folder: Path) -> None:
+        """The jobs of a sweep side by side: (folder, headline metric, summary or None, exit code)."""
+        table = Table(title="sweep", title_justify="left", title_style="bold")
+        for name in ("job", "metric", "value", "95 % interval", "n", "coverage", "cost", "exit"):
+            table.add_column(name, justify="left" if name in ("job", "metric") else "right")
+        for name, headline, summary, code in jobs:
+            if summary is None:
+                table.add_row(escape(name), *["–"] * 6, str(code))
+                continue
+            metric = summary["metrics"].get(headline) or {}
+            coverage = summary["coverage"]
+            table.add_row(
+                escape(name),
+                escape(headline),
+                _number(metric.get("value")),
+                _interval(metric),
+                f"{summary['n_scored']}/{summary['n_tasks']}",
+                "–" if coverage is None else f"{coverage:.1%}",
+                money(summary["cost"]["usd"]),
+                str(code),
+            )
+        self.out.print(table)
+        self.out.print(Text(f"{len(jobs)} jobs; folders in {folder}"))
+
+
+def _interval(metric: Mapping[str, Any]) -> str:
+    low, high = metric.get("low"), metric.get("high")
+    return "–" if low is None else f"{_number(low)} … {_number(high)}"
 
 
 def _group_table(group: str, members: Mapping[str, Mapping[str, Any]]) -> Table:

@@ -299,7 +299,8 @@ def _check_question(task: Task, submission: Submission, question: Question) -> N
     claim_equal((question.task_id, question.attempt), (task.id, submission.attempt), f"{what}: task and attempt")
     fields = question.schema.get("properties", {})
     for probe in question.probes:
-        claim(probe.field in fields, f"{what}: the probe's field {probe.field!r} is not in its schema")
+        known = probe.field.partition(".")[0] in fields  # a dotted path names a field of a field
+        claim(known, f"{what}: the probe's field {probe.field!r} is not in its schema")
 
 
 def _check_units(

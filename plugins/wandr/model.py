@@ -6,6 +6,7 @@ last; a subtask hangs on the key of its parent that is its own first key.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -113,21 +114,31 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """One row that is refused: where and why. `line` is None for a file that is missing or empty."""
+    """One row that is refused: where and why. `line` is None for a file that is missing or empty.
+
+    `item` and `url` are what could be read of it: the texts among its item's fields, and its address.
+    """
 
     node: str
     file: str
     line: int | None
     field: str | None
     reason: str
+    # by its full name: this class has a field called `field`
+    item: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A submission's rows, in the order of nodes and lines. Strict: any `malformed` makes the task score 0."""
+    """A submission's rows, in the order of nodes and lines. Strict: any `malformed` makes the task score 0.
+
+    `notes` say what was odd about the delivery and was put up with: an unclosed fence, a path given twice.
+    """
 
     records: tuple[Record, ...] = ()
     malformed: tuple[Malformed, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

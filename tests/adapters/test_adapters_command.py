@@ -118,33 +118,34 @@ TERMINAL = {
     "its own refusal": ("print(json.dumps({'status': 'refused', 'text': 'I can not'}))", "refused", None),
     "cut short": ("print(json.dumps({'status': 'incomplete', 'text': 'half'}))", "incomplete", None),
     "a line, then a crash": (ANSWER + "sys.exit(3)", "completed", None),
-    "a crash": ("raise RuntimeError('no such river')", "failed", "exit code 1; stderr: .*no such river"),
-    "a signal": ("os.kill(os.getpid(), signal.SIGKILL)", "failed", "ended by SIGKILL"),
+    "a crash": ("raise RuntimeError('no such river')", "crash", "exit code 1; stderr: .*no such river"),
+    "a signal": ("os.kill(os.getpid(), signal.SIGKILL)", "crash", "ended by SIGKILL"),
     "files, then a crash": (
         "open(os.path.join(ask['output_dir'], 'a.txt'), 'w').write('x'); sys.exit(4)",
-        "failed",
+        "crash",
         "no submission line: it ended with exit code 4",
     ),
-    "no JSON": ("print('done!')", "failed", "last line of stdout is not a submission: invalid JSON"),
-    "a list": ("print([])", "failed", "not an object"),
-    "a wrong type": ("print(json.dumps({'text': 5}))", "failed", "field text: .*expected a text"),
-    "another task": ("print(json.dumps({'task_id': 't2', 'text': 'x'}))", "failed", "task_id.*'t1'; got 't2'"),
-    "another attempt": ("print(json.dumps({'attempt': 9, 'text': 'x'}))", "failed", "attempt.*1; got 9"),
-    "a file outside": ("print(json.dumps({'files': {'../x': 'y'}}))", "failed", "field files.*without .."),
-    "not UTF-8": ("sys.stdout.buffer.write(bytes([34, 255, 34]))", "failed", "invalid JSON"),
+    "no JSON": ("print('done!')", "malformed", "last line of stdout is not a submission: invalid JSON"),
+    "a list": ("print([])", "malformed", "not an object"),
+    "a wrong type": ("print(json.dumps({'text': 5}))", "malformed", "field text: .*expected a text"),
+    "another task": ("print(json.dumps({'task_id': 't2', 'text': 'x'}))", "malformed", "task_id.*'t1'; got 't2'"),
+    "another attempt": ("print(json.dumps({'attempt': 9, 'text': 'x'}))", "malformed", "attempt.*1; got 9"),
+    "a file outside": ("print(json.dumps({'files': {'../x': 'y'}}))", "malformed", "field files.*without .."),
+    "not UTF-8": ("sys.stdout.buffer.write(bytes([34, 255, 34]))", "malformed", "invalid JSON"),
 }
 
 
 @pytest.mark.parametrize(("body", "status", "message"), TERMINAL.values(), ids=TERMINAL)
 async def test_how_an_end_is_read(body: str, status: str, message: str | None, program: Program) -> None:
-    row = await program(body).solve(TASK, 1)
-    assert row.status == status
+    system = program(body)
     if message is None:
-        assert row.error is None
-    else:
-        assert row.error is not None
-        assert row.error.kind == "failed"
-        assert re.search(message, row.error.message, re.DOTALL)
+        row = await system.solve(TASK, 1)
+        assert (row.status, row.error) == (status, None)
+        return
+    with pytest.raises(CallError) as caught:
+        await system.solve(TASK, 1)
+    assert caught.value.kind == status
+    assert re.search(message, caught.value.message, re.DOTALL)
 
 
 @pytest.mark.parametrize(
@@ -179,17 +180,16 @@ async def test_output_is_drained(stream: str, program: Program) -> None:
 
 
 async def test_a_flood_is_stopped(program: Program) -> None:
-    row = await program("while True: print('x' * 9999)", max_output_bytes=100_000).solve(TASK, 1)
-    assert row.status == "failed"
-    assert row.error is not None
-    assert "more than 100000 bytes to stdout (system.max_output_bytes)" in row.error.message
+    with pytest.raises(CallError, match="more than 100000 bytes to stdout") as caught:
+        await program("while True: print('x' * 9999)", max_output_bytes=100_000).solve(TASK, 1)
+    assert caught.value.kind == "malformed"
 
 
 async def test_the_end_of_stderr_is_kept(program: Program) -> None:
-    row = await program("sys.stderr.write('a' * 90_000 + 'the reason'); sys.exit(1)").solve(TASK, 1)
-    assert row.error is not None
-    assert row.error.message.endswith("a" * 50 + "the reason")
-    assert len(row.error.message) < _process.STDERR_BYTES + 200
+    with pytest.raises(CallError) as caught:
+        await program("sys.stderr.write('a' * 90_000 + 'the reason'); sys.exit(1)").solve(TASK, 1)
+    assert caught.value.message.endswith("a" * 50 + "the reason")
+    assert len(caught.value.message) < 10_000
 
 
 def lives(pid: int) -> bool:
@@ -340,10 +340,9 @@ async def test_files_that_can_not_be_read_fail_the_attempt(body: str, message: s
     if sys.platform == "darwin" and body.startswith("open(b"):
         pytest.skip("macOS file systems refuse such names")
     full = f"os.chdir(ask['output_dir'])\n{body}\n"
-    row = await program(full, max_files=3, max_output_bytes=1000).solve(TASK, 1)
-    assert row.status == "failed"
-    assert row.error is not None
-    assert re.search(message, row.error.message)
+    with pytest.raises(CallError, match=message) as caught:
+        await program(full, max_files=3, max_output_bytes=1000).solve(TASK, 1)
+    assert caught.value.kind == "malformed"
 
 
 async def test_the_environment_is_small(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,9 +362,8 @@ async def test_the_environment_is_small(program: Program, monkeypatch: pytest.Mo
 async def test_keys_are_kept_out_of_errors_and_settings(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_TOKEN", "hush-hush-1234")
     system = program("sys.exit('bad token ' + os.environ['AGENT_TOKEN'])", env=["AGENT_TOKEN"])
-    row = await system.solve(TASK, 1)
-    assert row.error is not None
-    assert "bad token [redacted]" in row.error.message
+    with pytest.raises(CallError, match=r"bad token \[redacted\]"):
+        await system.solve(TASK, 1)
     assert "hush" not in json.dumps(dict(system.settings))
 
 

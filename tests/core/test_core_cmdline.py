@@ -96,7 +96,7 @@ def test_other_values(word: str, path: tuple[str, ...], expected: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "parts"),
     [
-        (["benchmark=draco", "system=replay", "judge=[a,b]"], ["judge", "-m judge=a,b", "ensemble"]),
+        (["benchmark=draco", "system=replay", "judge=[a,b]"], ["judge", "-m judge=a,b"]),
         (["system=[exa,parallel]"], ["system", "-m system=exa,parallel"]),
         (["nonsense"], ["'nonsense'", "key=value"]),
         ([DEMO, "effrt=low"], ["'effrt'", "did you mean 'effort'"]),
@@ -105,6 +105,8 @@ def test_other_values(word: str, path: tuple[str, ...], expected: Any) -> None:
         (["benchmark=drako", "system=replay"], ["'drako'", "'draco'"]),
         (["benchmark=draco", "system=replai"], ["'replai'", "'replay'"]),
         (["benchmark=draco", "system=replay", "judge=offlin"], ["'offlin'", "'offline'"]),
+        (["benchmark=draco", "system=replay", "judge=gpt,sonnet"], ["-m judge=gpt,sonnet"]),
+        ([DEMO, "hydra/launcher=joblib"], ["not installed", "hydra-joblib-launcher"]),
         (["benchmrk=draco"], ["'benchmrk'", "'benchmark'"]),
         (["benchmark=draco"], ["system", "replay"]),
     ],

@@ -1,0 +1,1 @@
+"""DAG rubric: a task is a graph of research steps, each with checkpoints; steps that carry more weigh more."""

@@ -1,0 +1,80 @@
+"""A rolled-up task as plain JSON: every number with what it was made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugins.wandr.levels import Lineages
+from plugins.wandr.rollup import Entity, Factor, Level, Rolled, RolledLeaf
+
+
+def as_tree(rolled: Rolled) -> dict[str, Any]:
+    """The whole tree, node → key level → entity → … → leaf; null is missing. Linear in the number of records.
+
+    A node: `name`, `scores` (composed), `standalone` (without its subtasks), `level`, `subtasks` (nodes).
+    A level: `key`, `required`, `scores`, the counts `provided`, `duplicates`, `pads`, `surplus`, `missing` (see
+    rollup.Level), and its `children`. An entity: `value`, `identity`, `scores`, `factors`, `level`. A factor:
+    `node`, `value` (the entity of that node's own level that was taken; null: it has none), `candidates`,
+    `scores`. It names the entity and does not repeat it, since many entities can share one. A leaf: `leaf` (its
+    place in what was rolled up), `value`, `identity`, `full`, `retrieval` (true, false or null).
+    Scores are `{"full": {…}, "retrieval": {…}}`, each with all six numbers; of a node's own level hard ones are
+    shares, of every other level 0 or 1.
+    """
+    return {
+        "name": rolled.name,
+        "scores": _scores(rolled.level.scores),
+        "standalone": _scores(rolled.standalone),
+        "level": _level(rolled.level),
+        "subtasks": [as_tree(subtask) for subtask in rolled.subtasks],
+    }
+
+
+def _level(level: Level) -> dict[str, Any]:
+    return {
+        "key": level.key,
+        "required": level.required,
+        "provided": level.provided,
+        "duplicates": level.duplicates,
+        "pads": level.pads,
+        "surplus": level.surplus,
+        "missing": level.missing,
+        "scores": _scores(level.scores),
+        "children": [_entity(child) if isinstance(child, Entity) else _leaf(child) for child in level.children],
+    }
+
+
+def _entity(entity: Entity) -> dict[str, Any]:
+    return {
+        "value": entity.value,
+        "identity": entity.identity,
+        "scores": _scores(entity.scores),
+        "factors": [_factor(factor) for factor in entity.factors],
+        "level": _level(entity.level),
+    }
+
+
+def _factor(factor: Factor) -> dict[str, Any]:
+    return {
+        "node": factor.node,
+        "value": None if factor.entity is None else factor.entity.value,
+        "candidates": factor.candidates,
+        "scores": _scores(factor.scores),
+    }
+
+
+def _leaf(leaf: RolledLeaf) -> dict[str, Any]:
+    return {
+        "leaf": leaf.place,
+        "value": leaf.value,
+        "identity": leaf.identity,
+        "full": _outcome(leaf.scores.full.soft_precision),
+        "retrieval": _outcome(leaf.scores.retrieval.soft_precision),
+    }
+
+
+def _outcome(value: float | None) -> bool | None:
+    return None if value is None else value == 1
+
+
+def _scores(scores: Lineages) -> dict[str, Any]:
+    return {"full": scores.full.named(), "retrieval": scores.retrieval.named()}
