@@ -7,8 +7,8 @@ without markdown's marks. Letters keep their case and words keep their order: wh
 Two places where NFKC would change a number are kept apart: `10²` becomes `10^2` (not 102) and `1½` becomes `1 1/2`.
 
 Only what changes is looked at one by one; the rest of a text is copied and mapped as a whole, so that folding costs
-some milliseconds for a page of 300 kB. Folding a folded text changes nothing: passes are repeated until one finds
-nothing to do (a deleted soft hyphen may bring a letter and its accent together).
+some milliseconds for a page of 300 kB. Folding a folded text changes nothing: a pass is followed by another while
+it may have made work for it (a deleted soft hyphen may bring a letter and its accent together).
 """
 
 from __future__ import annotations
@@ -92,11 +92,11 @@ def fold(text: str) -> Folded:
     """Fold a text. Any text will do, however long or strange."""
     source, maps = text, []
     for _ in range(_MOST_PASSES):
-        done = _one_pass(text)
-        if done is None:
+        text, changed, settled = _one_pass(text)
+        if changed.in_start:
+            maps.append(changed)
+        if settled:
             break
-        text, changed = done
-        maps.append(changed)
     return Folded(source, text, tuple(maps))
 
 
@@ -187,12 +187,13 @@ def _kinds(text: str) -> str:
     return kinds
 
 
-def _one_pass(text: str) -> tuple[str, _Map] | None:
-    """One pass over a text: what it became and where it changed; None when nothing did."""
+def _one_pass(text: str) -> tuple[str, _Map, bool]:
+    """One pass over a text: what it became, where it changed, and whether another pass would find nothing."""
     kinds = _kinds(text)
     pieces: list[str] = []
     changed = _Map([], [], [], [])
     done = length = 0
+    settled = True
     for stretch in _STRETCH.finditer(kinds):
         # an accent that starts a stretch belongs to the letter before it
         first = max(done, stretch.start() - 1) if stretch[0][0] == "j" else stretch.start()
@@ -210,10 +211,15 @@ def _one_pass(text: str) -> tuple[str, _Map] | None:
             length += len(new)
             changed.out_end.append(length)
             done = end
-    if not changed.in_start:
-        return None
+            settled = settled and _is_inert(new)
     pieces.append(text[done:])
-    return "".join(pieces), changed
+    return "".join(pieces), changed, settled
+
+
+@lru_cache(maxsize=4096)
+def _is_inert(new: str) -> bool:
+    """Whether a replacement can't be, or join with its neighbours to be, something to fold."""
+    return new in (" ", "-", "'") or (bool(new) and all(_kind(char) == "x" for char in new))
 
 
 def _replacement(text: str, kinds: str, start: int, end: int) -> str:

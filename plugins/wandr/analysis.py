@@ -58,9 +58,9 @@ _PREFIX: Final = "analysis"
 class JudgedRow:
     """One well-formed row of a submission in one repeat.
 
-    `verdict` is the content of its row in a file of judgements (checks.RECORD_SCHEMA and whatever checks stand beside),
-    None where it was not judged. `page_status` is one of core.pages.page.STATUSES, None where nothing is known of
-    the page.
+    `verdict` is the content of its row in a file of judgements (checks.RECORD_SCHEMA and whatever checks stand
+    beside), None where it was not judged. `page_status` is one of core.pages.page.STATUSES, None where nothing is
+    known of the page.
     """
 
     leaf: Leaf
@@ -109,8 +109,8 @@ class IdentityLoss:
 class Check:
     """One check of one node: true in `count` of the `n` judged rows that state it.
 
-    The F1 are its own rollup: those of its node alone if a row held whenever this check does. A row that is missing
-    there is missing here; one whose page is gone fails.
+    The F1 are its own rollup: those of its node alone if a row held whenever this check does. A row that is
+    missing there is missing here; one whose page is gone fails.
     """
 
     count: float
@@ -192,10 +192,13 @@ def from_metrics(metrics: Mapping[str, Value]) -> TaskAnalysis | None:
     )
 
 
-def metric_names(root: Node) -> list[str]:
-    """The names of `to_metrics` for a task."""
+def of_nothing(root: Node) -> dict[str, Value]:
+    """The numbers of a submission without rows: nothing is discovered, and of nothing there are no shares.
+
+    Its keys are the names of `to_metrics` for every submission to this task.
+    """
     nobody = Identity()
-    return list(to_metrics(analyse(root, (), rollup(root, (), nobody), nobody)))
+    return to_metrics(analyse(root, (), rollup(root, (), nobody), nobody))
 
 
 def _share(outcomes: Iterator[bool | None]) -> Share:

@@ -55,7 +55,13 @@ class Reading:
         """The malformed rows as leaves that failed; a file that is missing or empty has none."""
         nodes = self.nodes
         return [
-            Leaf(row.node, identity.values_of(nodes[row.node], row.item, row.url), row.url, full=False, retrieval=False)
+            Leaf(
+                row.node,
+                identity.values_of(nodes[row.node], row.item, row.url),
+                row.url,
+                full=False,
+                retrieval=False,
+            )
             for row in self.parsed.malformed
             if row.line is not None
         ]
@@ -142,7 +148,9 @@ def record_rows(reading: Reading, rows: Sequence[Judgement]) -> dict[str, Judgem
             if row.unit in reading.units:
                 found[row.unit] = row
             elif rest.rpartition("/")[0] not in reading.nodes:
-                raise InputError("the task has no such node", where=where, expected=f"one of {', '.join(reading.nodes)}")
+                raise InputError(
+                    "the task has no such node", where=where, expected=f"one of {', '.join(reading.nodes)}"
+                )
         elif kind in (identity.CANONICALIZE, identity.DEDUPLICATE):
             if rest.partition("/")[0] not in keys:
                 raise InputError("the task has no such key", where=where, expected=f"one of {', '.join(keys)}")
@@ -223,4 +231,3 @@ def required_coverage(root: Node, repeats: int, *, graded: bool) -> CoverageBy:
             for node in root.walk()
         }
     }
-

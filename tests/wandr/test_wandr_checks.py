@@ -86,10 +86,18 @@ def test_a_row_has_the_verdict_that_the_profile_wants_and_the_judges_own(
     ("verdict", "expected"),
     [
         pytest.param(None, (None, None), id="not judged"),
-        pytest.param({"verdict": True, "requirements_all_satisfied": True, "confidence": 3}, (True, True), id="true"),
-        pytest.param({"verdict": False, "requirements_all_satisfied": True, "confidence": 2}, (False, True), id="retrieval"),
-        pytest.param({"verdict": True, "requirements_all_satisfied": True, "confidence": 1}, (None, None), id="unsure"),
-        pytest.param({"verdict": False, "requirements_all_satisfied": False, "confidence": 0}, (None, None), id="a guess"),
+        pytest.param(
+            {"verdict": True, "requirements_all_satisfied": True, "confidence": 3}, (True, True), id="true"
+        ),
+        pytest.param(
+            {"verdict": False, "requirements_all_satisfied": True, "confidence": 2}, (False, True), id="retrieval"
+        ),
+        pytest.param(
+            {"verdict": True, "requirements_all_satisfied": True, "confidence": 1}, (None, None), id="unsure"
+        ),
+        pytest.param(
+            {"verdict": False, "requirements_all_satisfied": False, "confidence": 0}, (None, None), id="a guess"
+        ),
     ],
 )
 def test_outcomes(verdict: dict[str, Any] | None, expected: tuple[bool | None, bool | None]) -> None:
@@ -133,7 +141,11 @@ def test_every_node_of_the_released_tasks_has_a_schema() -> None:
     [
         pytest.param({}, Settings(), id="default"),
         pytest.param({"profile": "released"}, PROFILES["released"], id="released"),
-        pytest.param({"profile": "released", "gone": "failed", "triage": False}, Settings(view="head", verdict="judge", redirects="drop", findings="hidden"), id="a setting stands above its profile, and YAML's off is off"),
+        pytest.param(
+            {"profile": "released", "gone": "failed", "triage": False},
+            Settings(view="head", verdict="judge", redirects="drop", findings="hidden"),
+            id="a setting stands above its profile, and YAML's off is off",
+        ),
         pytest.param({"view": "head"}, Settings(view="head"), id="one setting"),
     ],
 )
@@ -143,7 +155,11 @@ def test_settings(config: dict[str, Any], expected: Settings) -> None:
 
 @pytest.mark.parametrize(
     ("config", "place"),
-    [({"profile": "relased"}, "benchmark.profile"), ({"gone": "zero"}, "benchmark.gone"), ({"view": True}, "benchmark.view")],
+    [
+        ({"profile": "relased"}, "benchmark.profile"),
+        ({"gone": "zero"}, "benchmark.gone"),
+        ({"view": True}, "benchmark.view"),
+    ],
 )
 def test_unknown_words_are_refused_with_those_that_are_known(config: dict[str, Any], place: str) -> None:
     with pytest.raises(InputError, match="expected one of") as refused:

@@ -21,9 +21,13 @@ def key(name: str, required: int = 1, **more: Any) -> dict[str, Any]:
     return {"name": name, "fields": [name], "required": required, **more}
 
 
-def node(name: str, *keys: Mapping[str, Any], subtasks: Sequence[Mapping[str, Any]] = (), **judge: Any) -> dict[str, Any]:
+def node(
+    name: str, *keys: Mapping[str, Any], subtasks: Sequence[Mapping[str, Any]] = (), **judge: Any
+) -> dict[str, Any]:
     """A node in plain form; `url` is added to its keys, and a requirement where none is given."""
-    judge.setdefault("requirements", [{"name": "fact", "satisfied": "The page says it.", "supported": "It is quoted."}])
+    judge.setdefault(
+        "requirements", [{"name": "fact", "satisfied": "The page says it.", "supported": "It is quoted."}]
+    )
     return {
         "name": name,
         "text": f"Text of {name}.",
@@ -38,8 +42,12 @@ def task(tree: Mapping[str, Any], task_id: str = "t1") -> Task:
     return made
 
 
-def row(url: str = "https://a.example/1", excerpts: Sequence[str] = ("a quote",), answer: Any = None, **item: str) -> str:
-    return json.dumps({"item": item, "url": url, "excerpts": list(excerpts), "answer": answer or {}}, ensure_ascii=False)
+def row(
+    url: str = "https://a.example/1", excerpts: Sequence[str] = ("a quote",), answer: Any = None, **item: str
+) -> str:
+    return json.dumps(
+        {"item": item, "url": url, "excerpts": list(excerpts), "answer": answer or {}}, ensure_ascii=False
+    )
 
 
 def submission(task_: Task, rows: Mapping[str, Sequence[str]], **more: Any) -> Submission:
