@@ -35,6 +35,8 @@ _EXPECTED: Final[Mapping[str, str]] = {
     "tuple_type": "a list",
 }
 
+#: Fields for which a null, as tables write it, says the same as their absence.
+_MAY_BE_NULL: Final = ("files", "citations", "settings")
 #: Kinds that only the engine can know of; a system that names one is not believed.
 _ENGINES_OWN: Final = frozenset({"budget", "interrupted", "maybe_billed", "not_recorded"})
 
@@ -61,8 +63,9 @@ def read_line(line: bytes, given: Mapping[str, Any] | None = None) -> Submission
         raise BadRowError(f"invalid JSON: {error}", expected="one JSON object a line", got=_short(line)) from None
     if not isinstance(value, dict):
         raise BadRowError("not an object", expected="one JSON object a line", got=_short(line))
-    if given and any(key not in value for key in given):
-        value = {**given, **value}
+    nothing = [name for name in _MAY_BE_NULL if name in value and value[name] is None]
+    if nothing or (given and any(key not in value for key in given)):
+        value = {**(given or {}), **{name: item for name, item in value.items() if name not in nothing}}
         line = json.dumps(value).encode()
     try:
         # strict, and from JSON: "1", 1.0 and true are no attempt numbers, and a list is a tuple

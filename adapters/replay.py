@@ -10,6 +10,7 @@ does not grow with the answers; a compressed one has no offsets and is held.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import zlib
 from collections.abc import Collection, Iterator, Mapping
@@ -44,9 +45,10 @@ class Replay:
     stored: Final = False
     estimate_usd: Final = 0.0
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, effort: str | None = None) -> None:
         self.settings: Mapping[str, Any] = {}
-        self._path = path
+        self._path, self._effort = path, effort
+        self._efforts: set[str] = set()
         self._lines: dict[tuple[str, int], _Line] | None = None
 
     def check(self) -> list[str]:
@@ -54,6 +56,12 @@ class Replay:
         if not self._path.is_file():
             return [f"system.path: there is no file {self._path}"]
         self._index()
+        if self._effort is not None and self._efforts and self._effort not in self._efforts:
+            raise InputError(
+                f"no line of {self._path} has the effort {self._effort!r}",
+                where="effort",
+                expected=f"one of {', '.join(sorted(self._efforts))}, or none at all",
+            )
         return []
 
     def check_tasks(self, ids: Collection[str]) -> None:
@@ -97,6 +105,8 @@ class Replay:
             except BadRowError as bad:
                 where = self._where(number, bad.field)
                 raise InputError(bad.message, where=where, expected=bad.expected, got=bad.got) from None
+            if row.effort:
+                self._efforts.add(row.effort)
             key = (row.task_id, row.attempt)
             if key in found:
                 raise InputError(
@@ -114,6 +124,8 @@ class Replay:
         try:
             with gzip.open(self._path, "rb") if packed else self._path.open("rb") as file:
                 for number, raw in enumerate(file, start=1):
+                    if number == 1 and raw.startswith(codecs.BOM_UTF8):
+                        start, raw = len(codecs.BOM_UTF8), raw.removeprefix(codecs.BOM_UTF8)  # noqa: PLW2901
                     yield number, start, raw
                     start += len(raw)
         except (OSError, EOFError, zlib.error) as error:
@@ -135,9 +147,9 @@ class Replay:
         return f"{self._where(line.number)}: the file was changed while the run was reading it"
 
 
-def replay(config: Mapping[str, Any], services: Services) -> Replay:  # noqa: ARG001 (a factory's signature)
+def replay(config: Mapping[str, Any], services: Services) -> Replay:
     """The factory. `path` is the file; it is opened by `check`, so that a preflight can list it."""
     path = resolve(Section(config).text("path", "the path of a submissions file: system.path=FILE"))
     if not path.name.endswith(_SUFFIXES):
         raise InputError("not usable", where="system.path", expected=" or ".join(_SUFFIXES), got=repr(path.name))
-    return Replay(path)
+    return Replay(path, services.effort)

@@ -10,6 +10,7 @@ writes it into run.json.
 from __future__ import annotations
 
 import asyncio
+import platform
 import signal
 import traceback
 import uuid
@@ -49,7 +50,7 @@ from core.runfolder import (
 from core.setup import Plan, describe, prepare
 from core.solving import Solver
 from core.stop import Stop, StoppableClock
-from core.store import Store
+from core.store import Role, Store
 from core.summary import is_complete, summarise
 
 OK, BUG, REFUSED, MISSING, STOPPED, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -90,7 +91,12 @@ def run(
         if config.dry_run:
             console.say("dry run: nothing was sent, nothing was written")
             return OK
-        return _run(plan, _folder(plan, sweep), console)
+        store = _open_store(plan)
+        try:
+            return _run(plan, _folder(plan, sweep), store, console)
+        finally:
+            if store is not None:
+                store.close()
     except InputError as error:
         console.refused(str(error))
         _note_refusal(tree, sweep, str(error))
@@ -154,7 +160,20 @@ def _note_refusal(tree: Mapping[str, Any], sweep: SweepJob | None, message: str)
         folder.close()
 
 
-def _run(plan: Plan, path: Path, console: Console) -> int:
+def _open_store(plan: Plan) -> Store | None:
+    """The store, where there is something to keep: nothing is written for a replay before an offline judge."""
+    keeps = any(getattr(part, "stored", True) for part in (plan.system, plan.judge))
+    return Store(_store_path(plan.config)) if keeps else None
+
+
+def _store_path(config: RunConfig) -> Path:
+    """The store as configured. A job that a launcher started on another machine keeps to its own folder."""
+    if config.launched_on not in (None, platform.node()) and config.out is not None:
+        return Path(config.out) / DEFAULT_STORE.name
+    return Path(config.store) if config.store else DEFAULT_STORE
+
+
+def _run(plan: Plan, path: Path, store: Store | None, console: Console) -> int:
     folder = RunFolder(path)
     try:
         digest = plan.config.digest()
@@ -165,7 +184,7 @@ def _run(plan: Plan, path: Path, console: Console) -> int:
         with (path / LOG).open("a", encoding="utf-8") as log_file:
             log = file_logger(log_file, plan.services.keys, run=facts["run_id"])
             log.info("started", **describe(plan))
-            code, summary = asyncio.run(_work(plan, folder, facts, log, console))
+            code, summary = asyncio.run(_work(plan, folder, facts, store, log, console))
             log.info("finished", exit_code=code)
         console.result(summary, code, path, _work_done(facts))
         return code
@@ -174,16 +193,13 @@ def _run(plan: Plan, path: Path, console: Console) -> int:
 
 
 async def _work(
-    plan: Plan, folder: RunFolder, facts: dict[str, Any], log: Any, console: Console
+    plan: Plan, folder: RunFolder, facts: dict[str, Any], store: Store | None, log: Any, console: Console
 ) -> tuple[int, dict[str, Any]]:
     config, clock, stop = plan.config, plan.services.clock, Stop()
-    keeps = getattr(plan.system, "stored", True) or getattr(plan.judge, "stored", True)
-    path = Path(config.store) if config.store else DEFAULT_STORE
-    store = Store(path) if keeps else None
     try:
         engine, budget = _engine(plan, folder, facts, log, stop, store)
         started = datetime.fromisoformat(facts["started_at"]).timestamp()
-        plan.pages.open(store=path, clock=StoppableClock(clock, stop), stop=stop, started=started)
+        plan.pages.open(store=_store_path(config), clock=StoppableClock(clock, stop), stop=stop, started=started)
         for problem in plan.plugins.observe("run_started", run=facts):
             log.warning("observer failed", problem=problem)
         _on_interrupt(engine)
@@ -193,8 +209,6 @@ async def _work(
         return _finish(plan, folder, facts, engine, budget, outcome, log, console)
     finally:
         await plan.aclose()
-        if store is not None:
-            store.close()
 
 
 def _engine(
@@ -204,8 +218,8 @@ def _engine(
     budget = Budget(
         config.budget.usd,
         config.budget.judge_usd,
-        spent_system=store.spent(run_id, "system").usd if store else 0.0,
-        spent_judge=store.spent(run_id, "judge").usd if store else 0.0,
+        spent_system=_spent_before(facts, store, "system"),
+        spent_judge=_spent_before(facts, store, "judge"),
     )
     clock = StoppableClock(services.clock, stop)
     plan.desk.open(
@@ -241,6 +255,12 @@ def _engine(
         config, plan.tasks, plan.repeats, solver, plan.grader, plan.desk, folder, plan.plugins, stop, log
     )
     return engine, budget
+
+
+def _spent_before(facts: Mapping[str, Any], store: Store | None, role: Role) -> float:
+    """What earlier starts of the folder cost: by its run.json or, where a start was killed, by the store."""
+    noted = float((facts.get("spent") or {}).get(role, 0.0))
+    return max(noted, store.spent(facts["run_id"], role).usd if store else 0.0)
 
 
 def _limiter(plan: Plan, part: Any, section: Any) -> Limiter:
@@ -300,7 +320,7 @@ def _finish(
         "reused": plan.desk.reused,
         "solved": engine.progress.solved - engine.progress.solved_reused,
         "solved_reused": engine.progress.solved_reused,
-        "spent_usd": budget.spent(),
+        "spent": budget.spent_by_role(),
         "warnings": warnings,
     }
     folder.write_json(RUN, "run", facts)
@@ -313,7 +333,8 @@ def _work_done(facts: Mapping[str, Any]) -> str:
     """What this start did itself, and what it found in the store."""
     judged = f"{facts.get('asked', 0):,} judgements asked for, {facts.get('reused', 0):,} from the store"
     solved = f"{facts.get('solved', 0):,} submissions solved, {facts.get('solved_reused', 0):,} from the store"
-    return f"this start: {solved}; {judged}; spent on this folder so far {money(facts.get('spent_usd'))}"
+    spent = money(sum((facts.get("spent") or {}).values()))
+    return f"this start: {solved}; {judged}; spent on this folder so far {spent}"
 
 
 def _exit_code(config: RunConfig, summary: Mapping[str, Any], stopped: str | None) -> int:
@@ -336,9 +357,11 @@ def _facts(plan: Plan, known: Mapping[str, Any] | None, digest: str) -> dict[str
         "tasks_digest": plan.tasks_digest(),
         "started_at": known.get("started_at") or _iso(plan),
         "starts": int(known.get("starts", 0)) + 1,
+        "spent": known.get("spent"),
         "exit_code": None,
         "judge_settings": dict(plan.judge_facts().settings),
         "plan": dict(describe(plan)),
+        "ignored_judgements": {"filtered": plan.ignored.filtered, "foreign": plan.ignored.foreign},
         "plugins": [
             {"name": plugin.name, "source": plugin.source, "version": plugin.version, "problem": plugin.problem}
             for plugin in plan.plugins.plugins

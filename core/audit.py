@@ -1,7 +1,7 @@
 """`python -m core.audit WHAT …`: look behind the numbers. Asks nobody, fetches nothing.
 
-What there is to audit is a benchmark's own matter, so plugins register audits (`register_audits`); this module finds
-one by name, reads its arguments, prints its tables and writes its findings as JSON.
+What there is to audit is a benchmark's own matter, so plugins register audits (`register_audits`); this module
+finds one by name, reads its arguments, prints its tables and writes its findings as JSON.
 """
 
 from __future__ import annotations

@@ -38,8 +38,10 @@ class Budget:
         spent_judge: float = 0.0,
     ) -> None:
         self._bounds = {"all": usd, "judge": judge_usd}
-        self._spent = {"system": spent_system, "judge": spent_judge}
+        self._spent: dict[Role, float] = {"system": spent_system, "judge": spent_judge}
         self._reserved = {"system": 0.0, "judge": 0.0}
+        #: (sum, count) of what calls of this start cost: an estimate below their mean is not believed
+        self._seen = {"system": (0.0, 0), "judge": (0.0, 0)}
         self._changed = asyncio.Event()
 
     @property
@@ -49,6 +51,9 @@ class Budget:
     def spent(self) -> float:
         return math.fsum(self._spent.values())
 
+    def spent_by_role(self) -> dict[Role, float]:
+        return dict(self._spent)
+
     @asynccontextmanager
     async def reserve(self, role: Role, estimate: float | None) -> AsyncIterator[Reservation]:
         """Set money aside for a call and book what it cost.
@@ -57,7 +62,8 @@ class Budget:
         and it still doesn't fit. An unknown estimate counts 0: the preflight refuses it where
         there is a bound.
         """
-        wanted = estimate or 0.0
+        total, count = self._seen[role]
+        wanted = max(estimate or 0.0, total / count if count else 0.0)
         while not self._fits(role, wanted):
             if self._idle(role):
                 raise StopRun("budget", self._message(role, wanted))
@@ -69,7 +75,9 @@ class Budget:
             yield reservation
         finally:
             self._reserved[role] -= wanted
-            self._spent[role] += wanted if reservation.actual is None else reservation.actual
+            cost = wanted if reservation.actual is None else reservation.actual
+            self._spent[role] += cost
+            self._seen[role] = (self._seen[role][0] + cost, self._seen[role][1] + 1)
             self._changed.set()
 
     def _fits(self, role: Role, wanted: float) -> bool:

@@ -37,7 +37,15 @@ _TEXT: Final = frozenset(
     }
 )
 #: Mappings that take keys of their own: Hydra wants `++` for a key that isn't there yet.
-_OPEN: Final = ("where", "judge.params", "judge.price", "system.params", "system.price", "system.efforts")
+_OPEN: Final = (
+    "where",
+    "judge.params",
+    "judge.price",
+    "judge.stage_efforts",
+    "system.params",
+    "system.price",
+    "system.efforts",
+)
 _NULL: Final = frozenset({"null", "Null", "NULL", "none", ""})
 
 
@@ -81,6 +89,9 @@ def _override(word: str, *, sweep: bool) -> str:
     ):
         key = f"++{key}"
     if bare == "tasks":
+        lists = re.findall(r"\[[^\]]*\]|null", value) if sweep and value.endswith(("]", "null")) else []
+        if len(lists) > 1 and ",".join(lists) == value:
+            return f"{key}={','.join(_task_words(item) for item in lists)}"
         return f"{key}={_task_words(value)}"
     if value in _NULL or _is_quoted(value):
         return f"{key}={value}"

@@ -7,9 +7,11 @@ belongs to the plugin that their names point to, and its factory checks it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Final, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -17,11 +19,18 @@ from core.digest import json_digest, plain
 from core.errors import InputError
 
 #: Keys that may differ between two starts of one run folder: where things lie, how fast, how much.
-_NOT_IN_DIGEST: Final = frozenset({"out", "store", "dry_run", "budget", "retry", "fail_on", "progress"})
-_PACE: Final = frozenset({"max_in_flight", "requests_per_minute", "retry", "timeout_s"})
+_NOT_IN_DIGEST: Final = frozenset(
+    {"out", "store", "dry_run", "budget", "retry", "fail_on", "progress", "launched_on"}
+)
+_PACE: Final = frozenset({"max_in_flight", "requests_per_minute", "retry", "timeout_s", "price", "estimate_usd"})
 _PAGES_PACE: Final = frozenset(
     {"refresh", "proxy", "control_hosts", "timeout_s", "max_in_flight", "per_host", "delay_s", "offline_wait_s"}
 )
+
+
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+#: Keys whose value an error does not show.
+_PRIVATE: Final = ("api_key_env", "base_url")
 
 
 class _Section(BaseModel):
@@ -65,7 +74,28 @@ class BenchmarkSection(_Section):
         return 1.0 if self.strict else self.coverage_floor
 
 
-class SystemSection(_Section):
+class _Provider(_Section):
+    """What systems and judges have in common: where they are asked, and with whose key."""
+
+    base_url: str | None = None
+    api_key_env: str | None = None
+
+    @field_validator("base_url")
+    @classmethod
+    def _no_password(cls, value: str | None) -> str | None:
+        if value is not None and "@" in urlsplit(value).netloc:
+            raise ValueError("an address with a password would be written down: name the key's variable instead")
+        return value
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _is_a_name(cls, value: str | None) -> str | None:
+        if value is not None and not _VARIABLE.fullmatch(value):
+            raise ValueError("expected the name of an environment variable, not a key")
+        return value
+
+
+class SystemSection(_Provider):
     """`efforts` maps effort words to an adapter's settings; null: any word is handed on."""
 
     name: str
@@ -80,7 +110,7 @@ class SystemSection(_Section):
     retry: Retry = Retry()
 
 
-class JudgeSection(_Section):
+class JudgeSection(_Provider):
     name: str
     provider: str
     model: str | None = None
@@ -161,6 +191,7 @@ class RunConfig(_Strict):
     fail_on: Literal["any", "never"] | float | None = None
     retry: Literal["none", "failed"] = "none"
     progress: Literal["auto", "rich", "plain", "none"] = "auto"
+    launched_on: str | None = None
 
     @field_validator("tasks", mode="before")
     @classmethod
@@ -227,7 +258,7 @@ class RunConfig(_Strict):
         return 0.0 if chosen in (None, "any") else float(chosen)
 
     def digest(self, *, without_shard: bool = False) -> str:
-        """What makes two starts the same run: all but places, pace and money."""
+        """What makes two starts the same run: all but where it is written, its pace and its money."""
         tree = identity(plain(self.model_dump()))
         if without_shard:
             tree.pop("shard")
@@ -255,5 +286,7 @@ def _describe(error: ValidationError) -> str:
         elif fault["type"] == "missing":
             lines.append(f"{key}: missing")
         else:
-            lines.append(f"{key}: {fault['msg'].removeprefix('Value error, ')}; got {fault['input']!r}")
+            # what was given may be a key in the wrong place: it is not repeated
+            got = "" if key.endswith(_PRIVATE) else f"; got {fault['input']!r}"
+            lines.append(f"{key}: {fault['msg'].removeprefix('Value error, ')}{got}")
     return "; ".join(dict.fromkeys(lines))

@@ -19,7 +19,7 @@ from core.config import RunConfig
 from core.errors import StopRun
 from core.fold import Attempt
 from core.judge.desk import Desk
-from core.model import GRADED, Failure, Judgement, Submission, Task, TaskScore
+from core.model import GRADED, Judgement, Submission, Task, TaskScore
 from core.parts import Grader
 from core.plugin_manager import PluginManager
 from core.runfolder import RunFolder
@@ -134,7 +134,7 @@ class Engine:
                 # nothing new may start, but the jobs after this one may be in the store
                 self.stop.pull(stop)
                 failure = self.stop.failure()
-                submission, reused = _unsolved(task, attempt, failure), False
+                submission, reused = self.solver.unsolved(task, attempt, failure), False
             finally:
                 self.progress.solving -= 1
             self.progress.solved += 1
@@ -217,8 +217,3 @@ class Engine:
     def _observe(self, hook: str, **arguments: Any) -> None:
         for problem in self.plugins.observe(hook, **arguments):
             self.log.warning("observer failed", problem=problem)
-
-
-def _unsolved(task: Task, attempt: int, failure: Failure) -> Submission:
-    """The row of an attempt that was never started."""
-    return Submission(task_id=task.id, attempt=attempt, status="error", error=failure)

@@ -204,6 +204,11 @@ class CallError(LeadlineError):
         return Failure(kind=self.kind, message=self.message + suffix)
 
 
+def cost_of(error: CallError) -> float | None:
+    """What a failed call cost in dollars: nothing where nothing was read, else what is known of it."""
+    return 0.0 if error.cost_usd is None and error.meaning.billed == "no" else error.cost_usd
+
+
 class StopRun(LeadlineError):
     """The whole run ends at once, cleanly: what was done is kept, the rest is missing."""
 

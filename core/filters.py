@@ -28,6 +28,8 @@ def select(
     """The chosen tasks in the source's order; raises InputError on what matches nothing."""
     chosen = list(tasks)
     if patterns is not None:
+        if not patterns:
+            raise InputError("no task is named", where="tasks", expected="ids or patterns, or tasks=null for all")
         chosen = by_patterns(chosen, patterns)
     for label, value in (where or {}).items():
         chosen = by_label(chosen, label, value)

@@ -7,9 +7,11 @@ into run.json, because a launcher may run them elsewhere; the process ends with 
 from __future__ import annotations
 
 import io
+import platform
 import sys
 import time
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +26,7 @@ from core.compose import (
     expand,
     plain_tree,
 )
+from core.config import RunConfig
 from core.errors import InputError
 from core.plugin_manager import PluginManager
 
@@ -31,6 +34,16 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 REFUSED: Final = 2
+OPTIONS: Final = (
+    *OPTIONS_WITH_VALUE,
+    "-m",
+    "--multirun",
+    "--hydra-help",
+    "--resolve",
+    "-r",
+    "--help",
+    "-h",
+)
 #: With these Hydra prints something instead of running a job.
 _HYDRA_PRINTS: Final = ("--cfg", "-c", "--info", "-i", "--hydra-help")
 
@@ -70,18 +83,34 @@ def _split(words: Sequence[str]) -> tuple[str | None, list[str]]:
             config_dir = word.partition("=")[2]
         elif word in OPTIONS_WITH_VALUE:
             next(rest, None)
-        elif not word.startswith("-"):
+        elif word.startswith("-"):
+            _check_option(word)
+        else:
             overrides.append(word)
     if config_dir is not None and not Path(config_dir).is_dir():
         raise InputError("not a folder", where="--config-dir", got=config_dir)
     return (str(Path(config_dir).resolve()) if config_dir else None), overrides
 
 
+def _check_option(word: str) -> None:
+    """Refuse an option that nobody knows: a `--dry-run` must not become a run."""
+    option = word.partition("=")[0]
+    if option in OPTIONS:
+        return
+    key = option.lstrip("-").replace("-", "_")
+    close = get_close_matches(option, OPTIONS, n=1)
+    hint = f"{key}=…" if key in RunConfig.model_fields else close[0] if close else ""
+    raise InputError(
+        f"unknown option {option!r}" + (f"; did you mean {hint!r}?" if hint else ""),
+        expected=f"key=value, or one of {', '.join(OPTIONS)}",
+    )
+
+
 def _sweep(overrides: list[str], config_dir: str | None, plugins: PluginManager) -> int:
     from core.app import SweepJob, job_folder, run, worst
-    from core.config import RunConfig
     from core.report.console import Console
     from core.runfolder import RUN, SUMMARY, default_name, free_folder, read_json
+    from core.setup import check_parts
 
     trees = [compose(job, config_dir) for job in expand(overrides)]
     configs = [RunConfig.from_tree(tree) for tree in trees]
@@ -97,10 +126,16 @@ def _sweep(overrides: list[str], config_dir: str | None, plugins: PluginManager)
         known = read_json(path / RUN) or {}
         if known.get("config_digest") not in (None, config.digest()):
             raise InputError("the folder holds a job of another sweep", where=str(path), expected="another out=")
+    for config in configs:
+        check_parts(config, plugins)  # a key that the last job lacks is told before the first one is paid for
     folder.mkdir(parents=True, exist_ok=True)
     options = ["--config-dir", config_dir] if config_dir else []
     # Hydra notes the sweep in a multirun.yaml: it belongs into the sweep's folder
-    places = [f"out={quoted(str(folder))}", f"hydra.sweep.dir={quoted(str(folder))}"]
+    places = [
+        f"out={quoted(str(folder))}",
+        f"launched_on={quoted(platform.node())}",
+        f"hydra.sweep.dir={quoted(str(folder))}",
+    ]
     _hydra(["--multirun", *options, *(word for word in overrides if not word.startswith("out=")), *places])
     codes = [_code(read_json(path / RUN)) for path in folders]
     summaries = [read_json(path / SUMMARY) for path in folders]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -44,9 +44,24 @@ def missing(*parts: Any) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """Recorded rows that a run does not ask for: of tasks that a filter left out, or of nothing it knows."""
+
+    filtered: int = 0
+    foreign: int = 0
+
+
 def check_recorded(
-    rows: Any, tasks: Sequence[Task], grader: Any, *, attempts: int, repeats: int, path: str
-) -> int:
+    rows: Any,
+    tasks: Sequence[Task],
+    grader: Any,
+    *,
+    source_ids: Collection[str],
+    attempts: int,
+    repeats: int,
+    path: str,
+) -> Ignored:
     """Compare recorded judgements with what the run will ask for; returns how many rows don't apply.
 
     `rows` yields (task id, attempt, unit, repeat, verdict, line). A row of an unscheduled task, attempt or
@@ -55,11 +70,14 @@ def check_recorded(
     unit_schema: Callable[[Task, str], Any] | None = getattr(grader, "unit_schema", None)
     by_id = {task.id: task for task in tasks}
     validators: dict[int, Any] = {}
-    ignored = 0
+    filtered = foreign = 0
     for task_id, attempt, unit, repeat, verdict, line in rows:
         task = by_id.get(task_id)
+        if task is None and task_id in source_ids:
+            filtered += 1
+            continue
         if task is None or attempt > attempts or repeat > repeats:
-            ignored += 1
+            foreign += 1
             continue
         if unit_schema is None:
             continue
@@ -75,7 +93,7 @@ def check_recorded(
         if error is not None:
             field = ".".join(["verdict", *(str(part) for part in error.absolute_path)])
             raise InputError(error.message, where=place(path, line, field), expected=f"a verdict of {unit!r}")
-    return ignored
+    return Ignored(filtered, foreign)
 
 
 def _plain(verdict: Any) -> Any:

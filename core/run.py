@@ -49,9 +49,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     if any(word in ("--help", "-h") for word in words):
         sys.stdout.write(HELP)
         return 0
-    from core.launch import launch
+    try:
+        from core.launch import launch
 
-    return launch(words)
+        return launch(words)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return 130
 
 
 if __name__ == "__main__":

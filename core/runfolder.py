@@ -28,6 +28,8 @@ SCHEMAS: Final[Mapping[str, str]] = {
     "score": "leadline/score/1",
     "summary": "leadline/summary/1",
 }
+#: Letters that some readers take for the end of a line: they are written as JSON escapes.
+_LINE_ENDS: Final = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
 #: Differences that a refusal names.
 _SHOWN: Final = 5
 RUN, SUMMARY, TASKS, SCORES = "run.json", "summary.json", "tasks.jsonl", "scores.jsonl"
@@ -90,10 +92,11 @@ class RunFile(Row):
     reused: int | None = None
     solved: int | None = None
     solved_reused: int | None = None
-    spent_usd: float | None = None
+    spent: Mapping[str, float] | None = None
     judge_settings: Mapping[str, Any] | None = None
     prompt_digest: str | None = None
     plan: Mapping[str, Any] | None = None
+    ignored_judgements: Mapping[str, int] | None = None
     plugins: Sequence[Mapping[str, Any]] | None = None
     warnings: Sequence[str] | None = None
     merged: Sequence[Mapping[str, Any]] | None = None
@@ -105,8 +108,11 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.mkdir(parents=True, exist_ok=True)
-        self._lock = _lock(path)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock = _lock(path)
+        except OSError as error:
+            raise InputError(f"can't be used as a run folder: {error.strerror}", where=str(path)) from None
         self._parts: dict[str, IO[bytes]] = {}
         self._places: dict[str, list[tuple[tuple[int, ...], int, int]]] = {SUBMISSIONS: [], JUDGEMENTS: []}
 
@@ -115,6 +121,7 @@ class RunFolder:
             part.close()
         for name in (SUBMISSIONS, JUDGEMENTS):
             self._part_path(name).unlink(missing_ok=True)
+        self._lock.truncate(0)
         self._lock.close()
 
     def lock_config(self, digest: str, config: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -203,13 +210,9 @@ def _lock(path: Path) -> IO[str]:
 
 
 def line(schema: str, row: Mapping[str, Any]) -> bytes:
-    """One row of a JSON Lines file: UTF-8, no NaN, numbers unrounded."""
-    return (
-        json.dumps({"schema": SCHEMAS[schema], **row}, ensure_ascii=False, allow_nan=False).encode(
-            "utf-8", "surrogatepass"
-        )
-        + b"\n"
-    )
+    """One row of a JSON Lines file: UTF-8, no NaN, numbers unrounded, one line to every reader."""
+    text = json.dumps({"schema": SCHEMAS[schema], **row}, ensure_ascii=False, allow_nan=False)
+    return text.translate(_LINE_ENDS).encode("utf-8", "surrogatepass") + b"\n"
 
 
 def replace_file(path: Path, blocks: Iterable[bytes]) -> None:

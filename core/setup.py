@@ -50,6 +50,7 @@ class Plan:
     repeats: int
     estimate: preflight.Estimate
     warnings: tuple[str, ...]
+    ignored: preflight.Ignored = preflight.Ignored()
 
     def tasks_digest(self) -> str:
         """What the chosen tasks are, to the letter."""
@@ -81,12 +82,10 @@ def prepare(config: RunConfig, plugins: PluginManager, clock: Clock | None = Non
     pages = PageService(config.pages)
     services = replace(make_services(config, clock or RealClock()), pages=pages)
     benchmark = config.benchmark
-    system: System = plugins.factory("system", config.system.adapter)(
-        {**config.system.plain(), "effort_settings": config.effort_settings()}, services
-    )
-    judge: Judge = plugins.factory("judge", config.judge.provider)(config.judge.plain(), services)
+    system, judge = make_asked(config, plugins, services)
     _raise_missing(preflight.missing(system, judge, pages))
-    source = load_tasks(config, plugins, services)
+    loader = make_loader(config, plugins, services)
+    source = load_tasks(config, loader)
     tasks = _select(config, source)
     check_tasks = getattr(system, "check_tasks", None)
     if check_tasks is not None:
@@ -96,21 +95,23 @@ def prepare(config: RunConfig, plugins: PluginManager, clock: Clock | None = Non
     desk = make_desk(config, judge)
     grader = make_grader(config, plugins, services, desk)
     warnings = [*_part_warnings(judge, clock=services.clock), *_part_warnings(system, clock=services.clock)]
-    warnings += [*_unblocked(config, tasks, system), *pages.warnings()]
+    warnings += [
+        *_part_warnings(loader, clock=services.clock),
+        *_unblocked(config, tasks, system),
+        *pages.warnings(),
+    ]
+    if not tasks:
+        warnings.append("this shard has no task: there are fewer tasks than shards")
     rows = getattr(judge, "rows", None)
+    ignored = preflight.Ignored()
     if rows is not None:
+        path = str(config.judge.plain().get("path"))
         ignored = preflight.check_recorded(
-            rows(),
-            tasks,
-            grader,
-            attempts=config.attempts,
-            repeats=repeats,
-            path=str(config.judge.plain().get("path")),
-        )
-        if ignored:
-            warnings.append(
-                f"{ignored} recorded judgements belong to no scheduled task, attempt or repeat: ignored"
-            )
+            rows(), tasks, grader, source_ids={task.id for task in source}, attempts=config.attempts, repeats=repeats,
+            path=path,
+        )  # fmt: skip
+        if ignored.foreign:
+            warnings.append(f"{ignored.foreign} recorded judgements belong to no task, attempt or repeat: ignored")
     cost = preflight.estimate(config, tasks, system=system, judge=judge, grader=grader, repeats=repeats)
     return Plan(
         config=config,
@@ -127,13 +128,30 @@ def prepare(config: RunConfig, plugins: PluginManager, clock: Clock | None = Non
         repeats=repeats,
         estimate=cost,
         warnings=tuple(warnings),
+        ignored=ignored,
     )
+
+
+def check_parts(config: RunConfig, plugins: PluginManager) -> None:
+    """Raise InputError for what a run's system, judge and pages lack, without reading its tasks."""
+    services = make_services(config, RealClock())
+    system, judge = make_asked(config, plugins, services)
+    _raise_missing(preflight.missing(system, judge, PageService(config.pages)))
+
+
+def make_asked(config: RunConfig, plugins: PluginManager, services: Services) -> tuple[System, Judge]:
+    """The system and the judge."""
+    system: System = plugins.factory("system", config.system.adapter)(
+        {**config.system.plain(), "effort_settings": config.effort_settings()}, services
+    )
+    judge: Judge = plugins.factory("judge", config.judge.provider)(config.judge.plain(), services)
+    return system, judge
 
 
 def list_tasks(config: RunConfig, plugins: PluginManager) -> tuple[list[Task], Grader]:
     """The tasks that a configuration chooses, and the grader that knows what they expect."""
     services = make_services(config, RealClock())
-    tasks = _select(config, load_tasks(config, plugins, services))
+    tasks = _select(config, load_tasks(config, make_loader(config, plugins, services)))
     return tasks, make_grader(config, plugins, services, None)
 
 
@@ -161,11 +179,15 @@ def make_services(config: RunConfig, clock: Clock) -> Services:
     )
 
 
-def load_tasks(config: RunConfig, plugins: PluginManager, services: Services) -> list[Task]:
-    """Every task of the source, numbered; ids must differ."""
+def make_loader(config: RunConfig, plugins: PluginManager, services: Services) -> TaskLoader:
     loader: TaskLoader = plugins.factory("task loader", config.benchmark.loader)(
         config.benchmark.plain(), services
     )
+    return loader
+
+
+def load_tasks(config: RunConfig, loader: TaskLoader) -> list[Task]:
+    """Every task of the source, numbered; ids must differ."""
     tasks: list[Task] = []
     seen: set[str] = set()
     for task in loader.load():

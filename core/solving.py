@@ -7,7 +7,6 @@ next run. The system is shown the task without its rubric.
 from __future__ import annotations
 
 import asyncio
-import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,9 +16,9 @@ from core.budget import Budget
 from core.calls import RetryPolicy, call
 from core.clock import Clock
 from core.digest import combine, json_digest, plain
-from core.errors import CallError, StopRun, meaning
+from core.errors import CallError, StopRun, cost_of, meaning
 from core.limiter import Limiter
-from core.model import BY_RULE, Submission, Task
+from core.model import BY_RULE, Failure, Submission, Task
 from core.parts import System
 from core.secrets import Keys
 from core.stop import Stop
@@ -121,6 +120,11 @@ class Solver:
         finally:
             self._store.drop_lease(key)
 
+    def unsolved(self, task: Task, attempt: int, failure: Failure) -> Submission:
+        """The row of an attempt that was never started."""
+        row = Submission(task_id=task.id, attempt=attempt, status="error", error=failure, cost_usd=0.0)
+        return self._own(row, task, attempt)
+
     def _kept(self, task: Task, attempt: int, key: str) -> Submission | None:
         body = self._store.submission(key)
         if body is None:
@@ -142,39 +146,41 @@ class Solver:
 
     async def _pay(self, task: Task, attempt: int, key: str) -> Submission:
         started = self._clock.monotonic()
-        spent: list[float | None] = []
 
         async def make(_: int) -> Submission:
             self._stop.check()
-            try:
-                return await self._system.solve(task.shown(), attempt)
-            except (CallError, StopRun, asyncio.CancelledError):
-                raise
-            except Exception as error:
-                raise CallError("crash", f"{type(error).__name__}: {error}") from error
+            async with self._budget.reserve("system", self._estimate) as reservation:
+                try:
+                    submission = await self._system.solve(task.shown(), attempt)
+                except CallError as error:
+                    reservation.actual = cost_of(error)
+                    raise
+                except (StopRun, asyncio.CancelledError):
+                    raise
+                except Exception as error:
+                    reservation.actual = 0.0
+                    raise CallError("crash", f"{type(error).__name__}: {error}") from error
+                reservation.actual = submission.cost_usd
+                return submission
 
         def on_failure(error: CallError, _: int) -> None:
-            spent.append(_cost(error))
             if error.kind == "crash":
                 self._log.error("system failed", task=task.id, attempt=attempt, exc_info=error)
             self._store.put_call(self._call(key, error=error))
 
-        async with self._budget.reserve("system", self._estimate) as reservation:
-            reservation.actual = 0.0
-            try:
-                submission = await call(
-                    make,
-                    policy=self._policy,
-                    limiter=self._limiter,
-                    clock=self._clock,
-                    rng=self._rng,
-                    on_failure=on_failure,
-                )
-                spent.append(submission.cost_usd)
-                paid: Call | None = self._call(key, submission=submission)
-            except CallError as error:
-                submission, paid = self._ended(task, attempt, error), None
-            reservation.actual = None if None in spent else math.fsum(usd or 0.0 for usd in spent)
+        paid: Call | None = None
+        try:
+            submission = await call(
+                make,
+                policy=self._policy,
+                limiter=self._limiter,
+                clock=self._clock,
+                rng=self._rng,
+                on_failure=on_failure,
+            )
+            paid = self._call(key, submission=submission)
+        except CallError as error:
+            submission = self._ended(task, attempt, error)
         submission = self._own(submission, task, attempt).settled()
         if submission.latency_s is None and submission.status != "error":
             submission = submission.model_copy(update={"latency_s": self._clock.monotonic() - started})
@@ -199,7 +205,7 @@ class Solver:
             attempt=attempt,
             status=meaning(error.kind).status,
             error=failure.model_copy(update={"message": self._keys.redact(failure.message)}),
-            cost_usd=_cost(error),
+            cost_usd=cost_of(error),
             usage=error.usage,
         )
 
@@ -211,7 +217,7 @@ class Solver:
         if submission.effort is None and self._asked.effort is not None:
             changes["effort"] = self._asked.effort
         if not submission.settings:
-            changes["settings"] = self._asked.settings
+            changes["settings"] = self._keys.redacted(self._asked.settings)
         if submission.cost_usd is None and submission.cost_source is None and self._stored:
             changes["cost_source"] = "unknown"
         return submission.model_copy(update=changes)
@@ -241,12 +247,7 @@ class Solver:
             key=key,
             at=self._clock.now(),
             model=error.model,
-            usd=_cost(error),
+            usd=cost_of(error),
             error=error.kind,
             message=self._keys.redact(error.message),
         )
-
-
-def _cost(error: CallError) -> float | None:
-    """What a failed call cost: nothing where nothing was read, else what is known."""
-    return 0.0 if error.cost_usd is None and error.meaning.billed == "no" else error.cost_usd

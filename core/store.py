@@ -96,7 +96,10 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._owner = _owner()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"can't hold a store: {error.strerror}", where=str(path.parent)) from None
         try:
             self._db = sqlite3.connect(path, timeout=60, isolation_level=None)
             self._db.execute("PRAGMA journal_mode=WAL")

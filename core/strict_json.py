@@ -11,8 +11,8 @@ from core.errors import InputError
 _SHOWN: Final = 80
 
 
-def parse(text: str, *, where: str, expected: str, constants: bool = False) -> Any:
-    """The value of a JSON text; raises InputError with the place in the text.
+def decode(text: str, *, constants: bool = False) -> Any:
+    """The value of a JSON text. Raises ValueError and nothing else; its message is the reason.
 
     With `constants`, NaN and Infinity become floats: for callers that refuse them themselves and can name the
     field.
@@ -21,11 +21,17 @@ def parse(text: str, *, where: str, expected: str, constants: bool = False) -> A
         return json.loads(text, parse_constant=float if constants else _no_constant, object_pairs_hook=_no_twins)
     except json.JSONDecodeError as error:
         # the reason carries the character's place, which a one-line value needs
-        raise InputError(f"invalid JSON: {error}", where=where, expected=expected, got=shown(text)) from error
+        raise ValueError(f"invalid JSON: {error}") from error
+    except RecursionError as error:
+        raise ValueError("the JSON is nested too deeply") from error
+
+
+def parse(text: str, *, where: str, expected: str, constants: bool = False) -> Any:
+    """The same; raises InputError that names the place and shows the text."""
+    try:
+        return decode(text, constants=constants)
     except ValueError as error:
         raise InputError(str(error), where=where, expected=expected, got=shown(text)) from error
-    except RecursionError as error:
-        raise InputError("the JSON is nested too deeply", where=where, expected=expected) from error
 
 
 def shown(value: Any) -> str:
@@ -42,7 +48,9 @@ def _no_constant(word: str) -> Any:
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twin = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twin!r} stands twice in one object")
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"the key {key!r} stands twice in one object")
+            seen.add(key)
     return found

@@ -105,7 +105,9 @@ class Totals:
         if submission.error is not None:
             place = f"task {submission.task_id}, attempt {submission.attempt}"
             self._add_error("system", submission.error, place)
-        self._add_cost(self.system_usd, submission.cost_usd, submission.cost_source)
+        # a cost that is not stated is unknown, never free; an error of ours that cost something says so
+        unstated = submission.cost_usd is None and submission.status != "error"
+        self._add_cost(self.system_usd, submission.cost_usd, UNKNOWN if unstated else submission.cost_source)
 
     def add_judgement(self, row: Judgement) -> None:
         self.judgements += 1

@@ -18,11 +18,11 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from core.budget import Budget, Reservation
+from core.budget import Budget
 from core.calls import RetryPolicy, call
 from core.clock import Clock
 from core.digest import combine, json_digest, plain, text_digest
-from core.errors import CallError, StopRun
+from core.errors import CallError, StopRun, cost_of
 from core.judge.question import Answer, Question
 from core.limiter import Limiter
 from core.model import Failure, Usage
@@ -84,7 +84,9 @@ class Desk:
         self._opened = tools
 
     def prompt_digest(self) -> str | None:
-        """Over the system texts and answer schemas that were used; None before the first question."""
+        """Over the system texts and answer schemas that were used; None where none was shown to a judge."""
+        if self.recorded:
+            return None  # whatever was asked was asked elsewhere
         used = sorted(combine(system=text_digest(system), schema=schema) for system, schema in self._prompts)
         return json_digest(used) if used else None
 
@@ -208,36 +210,36 @@ class Desk:
 
         async def make(_: int) -> Answer:
             tools.stop.check()
-            return await self._call_judge(question)
+            async with tools.budget.reserve("judge", estimate) as reservation:
+                try:
+                    answer = await self._call_judge(question)
+                except CallError as error:
+                    reservation.actual = cost_of(error)
+                    raise
+                reservation.actual = answer.cost_usd
+                return answer
 
         def on_failure(error: CallError, _: int) -> None:
             if gate is not None:
                 gate.set()  # the others need not sit out this one's retries
-            tries.add(error.usage, error.cost_usd, known=error.meaning.billed == "no")
+            tries.add(error.usage, cost_of(error))
             self._store.put_call(self._call(key, error=error))
 
-        async with tools.budget.reserve("judge", estimate) as reservation:
-            reservation.actual = 0.0  # nothing is owed until a call was made
-            self.asked += 1
-            try:
-                answer = await call(
-                    make,
-                    policy=self._policy,
-                    limiter=tools.limiter,
-                    clock=tools.clock,
-                    rng=tools.rng,
-                    on_failure=on_failure,
-                    ahead=gate is not None,
-                )
-            except CallError as error:
-                _book(reservation, tries)
-                return self._give_up(error, key, tries)
-            except StopRun:
-                _book(reservation, tries)
-                raise
-            done_call = self._call(key, answer=answer)
-            tries.add(answer.usage, answer.cost_usd, known=False)
-            _book(reservation, tries)
+        self.asked += 1
+        try:
+            answer = await call(
+                make,
+                policy=self._policy,
+                limiter=tools.limiter,
+                clock=tools.clock,
+                rng=tools.rng,
+                on_failure=on_failure,
+                ahead=gate is not None,
+            )
+        except CallError as error:
+            return self._give_up(error, key, tries)
+        done_call = self._call(key, answer=answer)
+        tries.add(answer.usage, answer.cost_usd)
         answer = replace(
             answer,
             judge=answer.judge or self.name,
@@ -246,7 +248,10 @@ class Desk:
             cost_source=answer.cost_source if tries.usd is not None else "unknown",
             asked_at=datetime.fromtimestamp(done_call.at, UTC).isoformat(timespec="seconds"),
             calls=tries.n,
-            raw=tools.keys.strip(answer.raw) if answer.raw else answer.raw,
+            # a model may repeat what its server told it: no part of an answer may hold a key
+            value=tools.keys.stripped(answer.value),
+            model=tools.keys.stripped(answer.model),
+            raw=tools.keys.stripped(answer.raw),
         )
         self._store.put_answer(key, _to_body(answer), done_call)
         return answer
@@ -286,12 +291,11 @@ class Desk:
                 latency_s=answer.latency_s,
             )
         assert error is not None
-        unbilled = error.cost_usd is None and error.meaning.billed == "no"
         return replace(
             base,
             model=error.model,
             usage=error.usage.model_dump() if error.usage else None,
-            usd=0.0 if unbilled else error.cost_usd,
+            usd=cost_of(error),
             error=error.kind,
             message=tools.keys.redact(error.message),
             raw=tools.keys.strip(error.raw) if error.raw else None,
@@ -306,15 +310,11 @@ class _Tries:
         self.usage: Usage | None = None
         self.usd: float | None = 0.0
 
-    def add(self, usage: Usage | None, usd: float | None, *, known: bool) -> None:
-        """`known` says that a missing cost is no cost: nothing reached the model."""
+    def add(self, usage: Usage | None, usd: float | None) -> None:
         self.n += 1
         if usage is not None:
             self.usage = usage if self.usage is None else _add(self.usage, usage)
-        if usd is not None:
-            self.usd = None if self.usd is None else self.usd + usd
-        elif not known:
-            self.usd = None
+        self.usd = None if usd is None or self.usd is None else self.usd + usd
 
 
 def _add(left: Usage, right: Usage) -> Usage:
@@ -323,11 +323,6 @@ def _add(left: Usage, right: Usage) -> Usage:
         for name, value in left.model_dump().items()
     }
     return Usage(**sums)
-
-
-def _book(reservation: Reservation, tries: _Tries) -> None:
-    """What the tries cost; where that is unknown, the estimate stands."""
-    reservation.actual = tries.usd
 
 
 def _to_body(answer: Answer) -> dict[str, Any]:

@@ -101,6 +101,9 @@ class RecordedVerdict:
     error: Failure | None = None
     explanation: str | None = None
     judge: str | None = None
+    prompt_digest: str | None = None
+    judged_at: str | None = None
+    cost_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,9 +58,9 @@ class RecordedJudge:
         return Answer(verdicts=verdicts, judge=self.name, calls=0)
 
     @property
-    def highest_repeat(self) -> int:
-        """The highest repeat in the file; 1 for an empty one."""
-        return max((key[3] for key in self._verdicts), default=1)
+    def highest_repeat(self) -> int | None:
+        """The highest repeat in the file; None for an empty one, which does not say."""
+        return max((key[3] for key in self._verdicts), default=None)
 
     def rows(self) -> Iterator[RecordedRow]:
         """Every row with its line, from 1, in the file's order."""
@@ -136,7 +136,21 @@ def _row(line: str, where: str, shared: dict[str, Mapping[str, Any]]) -> tuple[K
     verdict = None if given is None else shared.setdefault(repr(given), given)
     judge = sys.intern(row["judge"]) if row.get("judge") else None
     failure = _failure(row, where) if verdict is None else None
-    return key, RecordedVerdict(verdict, failure, row.get("explanation"), judge)
+    for name in ("prompt_digest", "judged_at"):
+        if not isinstance(row.get(name), (str, type(None))):
+            raise _wrong(row, name, where, "a text or null")
+    cost = row.get("cost_usd")
+    if isinstance(cost, bool) or not isinstance(cost, (int, float, type(None))):
+        raise _wrong(row, "cost_usd", where, "a number or null")
+    return key, RecordedVerdict(
+        verdict,
+        failure,
+        row.get("explanation"),
+        judge,
+        row.get("prompt_digest"),
+        sys.intern(row["judged_at"]) if row.get("judged_at") else None,
+        cost,
+    )
 
 
 def _failure(row: Mapping[str, Any], where: str) -> Failure:

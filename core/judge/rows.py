@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from core.judge.question import Answer, Question
+from core.judge.question import Answer, Question, RecordedVerdict
 from core.model import RULE_JUDGE, Failure, Judgement, Submission
 
 
@@ -16,15 +16,11 @@ def judgement(
 
     A recorded verdict is taken as it stands; an answer that failed gives a row without a verdict.
     """
-    verdict: Mapping[str, Any] | None = None
-    error, judge, explanation = answer.error, answer.judge, None
     recorded = answer.verdicts.get(unit)
     if recorded is not None:
-        verdict, error, explanation = recorded.verdict, recorded.error, recorded.explanation
-        judge = recorded.judge or answer.judge
-        if verdict is None and error is None:
-            error = Failure(kind="not_recorded", message="the recorded verdict is null")
-    elif answer.value is not None and error is None:
+        return _recorded(question, unit, recorded, recorded.judge or answer.judge)
+    verdict, explanation = None, None
+    if answer.value is not None and answer.error is None:
         verdict = read(answer.value)
         explanation = str(answer.value.get("explanation") or answer.value.get("reasoning") or "") or None
     # an answer that decides several units is paid once: its cost stands in the first unit's row
@@ -35,8 +31,8 @@ def judgement(
         unit=unit,
         repeat=question.repeat,
         verdict=verdict,
-        error=error,
-        judge=judge,
+        error=answer.error,
+        judge=answer.judge,
         explanation=explanation,
         raw=answer.raw if first else None,
         usage=answer.usage if first else None,
@@ -45,6 +41,26 @@ def judgement(
         cost_source=answer.cost_source if first else None,
         prompt_digest=question.digest,
         judged_at=answer.asked_at,
+    )
+
+
+def _recorded(question: Question, unit: str, recorded: RecordedVerdict, judge: str) -> Judgement:
+    """A verdict that was given elsewhere, with what its file says of where it came from."""
+    error = recorded.error
+    if recorded.verdict is None and error is None:
+        error = Failure(kind="not_recorded", message="the recorded verdict is null")
+    return Judgement(
+        task_id=question.task_id,
+        attempt=question.attempt,
+        unit=unit,
+        repeat=question.repeat,
+        verdict=recorded.verdict,
+        error=error,
+        judge=judge,
+        explanation=recorded.explanation,
+        cost_usd=recorded.cost_usd,
+        prompt_digest=recorded.prompt_digest,
+        judged_at=recorded.judged_at,
     )
 
 

@@ -18,6 +18,8 @@ from core.digest import json_digest, plain
 from core.errors import CallError
 from core.reply import shortened
 
+#: Fields that hold a judge's reasons, not its verdict.
+EXPLANATIONS: Final = ("explanation", "reasoning")
 #: Characters that the search may look at in all, over its attempts at every brace: a bound on hostile text.
 _SEARCH_BUDGET: Final = 4_000_000
 #: What an attempt counts that ran into Python's recursion limit (its real length is not known).
@@ -93,14 +95,16 @@ def parse_answer(
 ) -> dict[str, Any]:
     """The answer in a model's text, as the schema wants it.
 
-    Fields that the schema does not know are dropped, but not inside the top-level fields that `exact` names: there
+    An explanation that is missing or no text is no fault: the verdict is what was asked for. Fields that the
+    schema does not know are dropped, but not inside the top-level fields that `exact` names: there
     they make the answer malformed. `digest` is the schema's digest, if it is at hand.
     Raises CallError `empty` for blank text, `malformed` for everything else that is not an answer: no
     object with the required fields, one of them twice, a value of the wrong type or outside its enum.
     """
     if not text.strip():
         raise CallError("empty", "the answer has no text")
-    required = schema.get("required") or schema.get("properties") or ()
+    free = [name for name in EXPLANATIONS if name in (schema.get("properties") or ())]
+    required = [name for name in schema.get("required") or schema.get("properties") or () if name not in free]
     try:
         found = first_object(text, required)
         if found is None:
@@ -115,6 +119,13 @@ def parse_answer(
         field = ".".join(str(part) for part in fault.absolute_path) or "the answer"
         raise _malformed(f"{field}: {shortened(fault.message, 200)}", text)
     return without_surrogates(value) if "\\u" in text else value  # type: ignore[no-any-return]  # a dict stays one
+
+
+def _as_text(value: Any) -> str:
+    """Any explanation is accepted: a list or an object as its JSON, none as nothing."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _refuse_strangers(value: Any, schema: Mapping[str, Any], field: str) -> None:
@@ -136,11 +147,13 @@ def _known(value: Any, schema: Any) -> Any:
         if twice:
             raise CallError("malformed", f"the field {twice[0]!r} stands twice in the answer")
         open_ended = isinstance(schema.get("additionalProperties"), Mapping)
-        return {
+        known = {
             key: _known(item, fields[key]) if key in fields else item
             for key, item in value.items()
             if key in fields or open_ended
         }
+        reasons = [name for name in EXPLANATIONS if name in fields]
+        return known | {name: _as_text(value.get(name)) for name in reasons}
     if isinstance(value, list) and "items" in schema:
         return [_known(item, schema["items"]) for item in value]
     return value

@@ -20,7 +20,7 @@ from core.errors import InputError, place
 from core.pages.archive import Archive
 from core.pages.fetched import Fetched
 from core.pages.fixtures import Fixtures, write
-from core.pages.keys import key_of
+from core.pages.urls import archive_key
 from core.runfolder import JUDGEMENTS, SUBMISSIONS
 
 _PAGE_UNIT: Final = "page/"
@@ -37,7 +37,7 @@ def export_pages(store: Path, out: Path, run: Path | None = None) -> tuple[int, 
     try:
         if run is None:
             return write(out, (fetched for _, fetched in archive.all())), 0
-        wanted = list(dict.fromkeys(key_of(url) for url in _asked_by(run)))
+        wanted = list(dict.fromkeys(archive_key(url) for url in _asked_by(run)))
         found = (archive.get(key) for key in wanted)
         count = write(out, (fetched for fetched in found if fetched is not None))
         return count, len(wanted) - count
@@ -47,13 +47,13 @@ def export_pages(store: Path, out: Path, run: Path | None = None) -> tuple[int, 
 
 def import_pages(folder: Path, store: Path) -> tuple[int, int]:
     """Put fixtures into a store. Returns how many were put and how many it had already. Raises InputError."""
-    fixtures = Fixtures(folder, key_of)
+    fixtures = Fixtures(folder, archive_key)
     archive = Archive(store)
     put = 0
     try:
         for fetched in fixtures.all():
-            put += _is_news(archive.get(key_of(fetched.url)), fetched) and archive.put(
-                key_of(fetched.url), fetched
+            put += _is_news(archive.get(archive_key(fetched.url)), fetched) and archive.put(
+                archive_key(fetched.url), fetched
             )
     finally:
         archive.close()

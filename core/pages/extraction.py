@@ -3,7 +3,7 @@
 Parsers are native code and pages are hostile, so reading has a deadline, and a worker that misses it, dies or
 babbles is replaced; the page that did it is one that can't be read. Starting workers takes as long as reading
 some dozens of pages, so the first few small texts are read in a thread of this process: a demonstration or a test
-never starts a worker. PDF files are always read by a worker.
+never starts a worker. PDF files of strangers are always read by a worker.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from core.pages.page import STATUSES
 EXTRACT: Final = "core.pages.extract:extract"
 #: Pages that are read at home, and the bytes that such a page may have.
 AT_HOME: Final = 16
-SMALL: Final = 512 * 1024
+SMALL: Final = 64 * 1024
 #: Bytes of an answer; beyond it a worker babbles.
 _LARGEST_ANSWER: Final = 512 * 1024 * 1024
 _PASSED_ON: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
@@ -36,7 +36,8 @@ class Extraction:
     """Reads pages with `target`, a `module:function` as core.pages.extract:extract.
 
     At most `workers` processes, started when they are needed. `timeout_s` bounds the work on one page, not
-    the wait for a worker. `trusted` pages (our own samples) are all read at home while they are few.
+    the wait for a worker. The first `at_home` small texts are read at home; of `trusted` pages (a packaged
+    sample's) the first of any kind and size.
     """
 
     def __init__(
@@ -71,10 +72,10 @@ class Extraction:
         self._idle.clear()
 
     def _is_for_home(self, fetched: Fetched) -> bool:
-        if self._left_at_home <= 0 or len(fetched.body) > SMALL:
-            return False
+        if self._left_at_home <= 0 or self._trusted:
+            return self._left_at_home > 0
         is_pdf = b"%PDF-" in fetched.body[:1024] or "pdf" in (fetched.content_type or "").lower()
-        return self._trusted or not is_pdf
+        return len(fetched.body) <= SMALL and not is_pdf
 
     def _read_here(self, fetched: Fetched) -> Result:
         return worker.answer(worker.target(self._target), fetched.body, _header(fetched))

@@ -1,13 +1,13 @@
 """Folding: one spelling for texts that differ in typography alone, with a way back to the text that was folded.
 
 A folded text is NFKC, with one sign for every quote, one for every dash, three dots for every ellipsis, one blank
-for every run of white space, and without what can't be seen (soft hyphens, zero-width and direction marks) and
-without markdown's marks. Letters keep their case and words keep their order: what is folded away carries no meaning.
+for every run of white space, without what can't be seen (soft hyphens, zero-width and direction marks) and without
+markdown's marks. Letters keep their case and words their order: what is folded away carries no meaning.
 
-Two places where NFKC would change a number are kept apart: `10²` becomes `10^2` (not 102) and `1½` becomes `1 1/2`.
+Where NFKC would change a number, its parts are kept apart: `10²` becomes `10^2` (not 102), `1½` becomes `1 1/2`.
 
-Only what changes is looked at one by one; the rest of a text is copied and mapped as a whole, so that folding costs
-some milliseconds for a page of 300 kB. Folding a folded text changes nothing: a pass is followed by another while
+Only what changes is looked at one by one; the rest of a text is copied and mapped as a whole, so that a page of
+300 kB costs some milliseconds. Folding a folded text changes nothing: a pass is followed by another while
 it may have made work for it (a deleted soft hyphen may bring a letter and its accent together).
 """
 
@@ -42,7 +42,7 @@ _MOST_PASSES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class _Map:
-    """Where one pass changed a text: run i of the input became run i of the output; between runs they are the same."""
+    """Where one pass changed a text: run i of the input became run i of the output; the rest is the same."""
 
     out_start: list[int]
     out_end: list[int]
@@ -78,14 +78,13 @@ class Folded:
     maps: tuple[_Map, ...]
 
     def span(self, start: int, end: int) -> tuple[int, int] | None:
-        """The source's offsets of `text[start:end]` (not empty); None when a cut goes through one of its characters."""
-        left: int | None = start
-        right: int | None = end
+        """The source's offsets of `text[start:end]` (not empty); None when a cut goes through a character."""
         for step in reversed(self.maps):
-            left, right = step.start(left), step.end(right)
+            left, right = step.start(start), step.end(end)
             if left is None or right is None:
                 return None
-        return left, right
+            start, end = left, right
+        return start, end
 
 
 def fold(text: str) -> Folded:
@@ -179,7 +178,7 @@ def _nfkc(text: str) -> str:
 def _kinds(text: str) -> str:
     """A letter for each character; blanks, dots and hyphens are special only where they stand together.
 
-    The kinds are searched, not the text: a page can hold so many different characters that a pattern of them is slow.
+    The kinds are searched, not the text: a pattern of all the special characters of a page can be a slow one.
     """
     kinds = text.translate({ord(char): _kind(char) for char in set(text)})
     for together, special in (("  ", "rr"), (" r", "rr"), ("--", "dd"), ("-d", "dd"), ("....", "oooo")):

@@ -245,6 +245,8 @@ def _parsed(url: str) -> httpx.URL:
         raise Refusal("unsupported_scheme", "the address has no usable host")
     if "@" in authority[1]:
         raise Refusal("unsupported_scheme", "an address with credentials is not fetched")
+    if not authority[1].startswith("["):
+        _literal(authority[1].partition(":")[0].lower())  # httpx knows no octal address and would not say so
     if len(text) > _LONGEST_URL:
         raise Refusal("unsupported_scheme", f"the address is longer than {_LONGEST_URL} characters")
     try:

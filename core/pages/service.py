@@ -20,12 +20,12 @@ from core.config import PagesSection
 from core.errors import StopRun
 from core.pages.archive import Archive
 from core.pages.browser import Browser, BrowserError
-from core.pages.extraction import EXTRACT, Extraction
+from core.pages.extraction import AT_HOME, EXTRACT, Extraction
 from core.pages.fetched import OURS, Fetched, iso
 from core.pages.fixtures import Fixtures
 from core.pages.guard import Guard, Refusal, Resolve
-from core.pages.keys import key_of, variants
 from core.pages.page import Page, PageStatus
+from core.pages.urls import archive_key, variants
 from core.pages.web import Web, check_section
 from core.resources import SCHEME, resolve
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 #: Characters of read pages that stay in memory; a benchmark's records come page by page, not at random.
 _REMEMBERED: Final = 48 * 1024 * 1024
+#: Pages of a packaged sample that are read without a worker: its demonstration starts none.
+_SAMPLE: Final = 64
 _LEASE_POLL_S: Final = 0.2
 #: Outages that one page waits out before it is left alone.
 _OUTAGES: Final = 3
@@ -66,11 +68,11 @@ class PageService:
         self._fixtures = None
         if section.mode == "fixtures":
             assert section.path is not None
-            self._fixtures = Fixtures(resolve(section.path, folder=True), key_of)
+            self._fixtures = Fixtures(resolve(section.path, folder=True), archive_key)
         self._guard = Guard(allow_hosts=section.allow_hosts)
         self._opened: Archive | None = None
         trusted = section.mode == "fixtures" and str(section.path).startswith(SCHEME)
-        self._extraction = Extraction(target=target, trusted=trusted)
+        self._extraction = Extraction(target=target, trusted=trusted, at_home=_SAMPLE if trusted else AT_HOME)
         self._web: Web | None = None
         self._opening = asyncio.Lock()
         self._since = self._fresh_since = 0.0
@@ -110,7 +112,7 @@ class PageService:
 
     async def get(self, url: str) -> Page:
         """The page at an address; never raises for what a page does."""
-        key = key_of(url)
+        key = archive_key(url)
         page = self._remembered(key)
         if page is None:
             task = self._running.get(key)

@@ -1,7 +1,7 @@
 """Query forms compared: what a task scores with hints, minus what the same task scores in another form.
 
-Gaps are paired: a task counts where both forms have a number. The paper (arXiv 2608.02163) reports a mean gap of .16
-between with_hints and without_hints.
+Gaps are paired: a task counts where both forms have a number. The paper (arXiv 2608.02163) reports a mean gap of
+.16 between with_hints and without_hints.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from core.aggregate import Numbers
 from core.fold import mean
 from core.model import TaskScore
 from plugins.dag_rubric.rubric import TYPES
@@ -17,8 +18,6 @@ from plugins.dag_rubric.settings import FORMS
 
 #: The metrics whose gaps are shown: the score, and the parts it is made of.
 SHOWN: Final = (HEADLINE, *TYPES)
-
-Numbers = dict[str, int | float | None]
 
 
 def form_of(score: TaskScore) -> str:

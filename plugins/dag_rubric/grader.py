@@ -1,4 +1,4 @@
-"""The grader `dag_rubric`: a question a node (or a checkpoint, or a task), a row a checkpoint, numbers by scoring.py."""
+"""The grader `dag_rubric`: a question a node (or a checkpoint, or a task), a row a checkpoint."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ VERDICT_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
     "properties": {"met": {"type": "boolean"}},
     "required": ["met"],
-    "additionalProperties": False,
 }
 
 

@@ -20,6 +20,7 @@ MOST_QUESTION_MARKS: Final = 2
 #: A node with more than this share of the weight decides too much alone.
 HEAVY: Final = 0.30
 
+_REDUCE: Final = f"it shifts {DEFAULT}; benchmark.transitive_reduction=true leaves such edges out"
 _SENTENCE_END: Final = re.compile(r"[.!?。！？…]+(?=\s|$|[\"'”’)])")
 
 
@@ -32,8 +33,7 @@ def findings(row: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield (
             "redundant edge",
             graph.ids[child],
-            f"its parent {graph.ids[parent]} is reached by a longer way too, which shifts {DEFAULT}: "
-            "benchmark.transitive_reduction=true leaves such edges out",
+            f"its parent {graph.ids[parent]} is reached by a longer way too ({_REDUCE})",
         )
     for node, share in enumerate(weigh(graph, DEFAULT).shares()):
         if share > HEAVY:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -94,10 +94,6 @@ class Rubric:
         """The task's own weights by node number; None where it has none."""
         found = [node.weight for node in self.nodes if node.weight is not None]
         return tuple(found) if len(found) == len(self.nodes) else None
-
-    def typed(self) -> Iterator[tuple[str, Node]]:
-        """Each node with its type."""
-        return ((node.type, node) for node in self.nodes)
 
 
 def parent_of(listed: Any) -> tuple[str, str]:

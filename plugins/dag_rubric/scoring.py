@@ -1,6 +1,6 @@
 """The numbers of a DAG rubric, from verdicts alone.
 
-With w(v) the normalised weight of node v (weights.py) and s(v) its score, from its checkpoints that have a verdict:
+With w(v) the normalised weight of node v (weights.py) and s(v) its score, of its checkpoints that have a verdict:
 
     score      = Σ w(v)·s(v)                        shown × 100
     evidential = the same sum over evidential nodes
@@ -116,13 +116,15 @@ def run_metrics(plan: Plan, met: Mapping[str, bool]) -> dict[str, float | None]:
         return dict.fromkeys(names)
     if settings.aggregation in TREES:
         tree = tree_mean if settings.aggregation == "tree_mean" else critical_gate
-        credits, parts = scores, tree(rubric, scores)
+        earned, parts = scores, tree(rubric, scores)
     else:
         is_gated = settings.aggregation == "gate"
-        credits = gated(rubric, scores, settings.passing) if is_gated else scores
-        parts = contributions(plan.weights, credits)
-    by_type = {kind: _sum(part for part, node in zip(parts, rubric.nodes, strict=True) if node.type == kind)
-               for kind in TYPES}  # fmt: skip
+        earned = gated(rubric, scores, settings.passing) if is_gated else scores
+        parts = contributions(plan.weights, earned)
+    by_type = {
+        kind: _sum(part for part, node in zip(parts, rubric.nodes, strict=True) if node.type == kind)
+        for kind in TYPES
+    }
     found: dict[str, float | None] = {
         HEADLINE: _shown(by_type[EVIDENTIAL] + by_type[ANALYTICAL]),
         **{kind: _shown(value) for kind, value in by_type.items()},
@@ -130,13 +132,13 @@ def run_metrics(plan: Plan, met: Mapping[str, bool]) -> dict[str, float | None]:
     schemes = {settings.scheme: plan.weights, **plan.others}
     for scheme in shown_besides(settings):
         weights = schemes[scheme]
-        found[f"{HEADLINE}/{scheme}"] = None if weights is None else _shown(_sum(contributions(weights, credits)))
+        found[f"{HEADLINE}/{scheme}"] = None if weights is None else _shown(_sum(contributions(weights, earned)))
     return {name: found[name] for name in names}
 
 
-def contributions(weights: Weights, credits: Sequence[Fraction]) -> list[Fraction]:
+def contributions(weights: Weights, earned: Sequence[Fraction]) -> list[Fraction]:
     """What each node adds to the score, 0…1."""
-    pairs = zip(weights.raw, credits, strict=True)
+    pairs = zip(weights.raw, earned, strict=True)
     return [raw * credit / weights.total if credit else Fraction(0) for raw, credit in pairs]
 
 

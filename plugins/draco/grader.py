@@ -22,7 +22,6 @@ VERDICT_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
     "properties": {"met": {"type": "boolean"}},
     "required": ["met"],
-    "additionalProperties": False,
 }
 
 

@@ -109,8 +109,9 @@ class WandrAggregator:
         no_leaf = sum(NO_LEAF in score.flags for score in given)
         if no_leaf:
             yield f"{no_leaf} of {len(scores)} tasks with a number that no leaf decides: it is written as 0"
-        if self._errors_are_zero and len(given) < len(scores):
-            yield f"{len(scores) - len(given)} of {len(scores)} tasks have no number and count 0 (profile released)"
+        lost = len(scores) - len(given)
+        if self._errors_are_zero and lost:
+            yield f"{lost} of {len(scores)} tasks have no number and count 0 (profile released)"
         if len(given) < SMALL:
             yield f"only {len(given)} tasks are scored: compare intervals, not means"
 
@@ -169,8 +170,11 @@ def _mean(values: Sequence[float | None]) -> Numbers:
 
 
 def _identity_loss(tasks: Sequence[IdentityLoss]) -> Numbers:
-    """`mean` over all non-url nodes, `mean_affected` over those with a loss, `nodes_affected` and `tasks_affected` as
-    shares, `values_collapsed` as a share of the values provided; with the numbers of `nodes` and `tasks`."""
+    """The pooled loss of all tasks' non-url nodes.
+
+    `mean` over all nodes, `mean_affected` over those with a loss; `nodes_affected`, `tasks_affected` and
+    `values_collapsed` are shares of nodes, tasks and provided values; `nodes` and `tasks` are their numbers.
+    """
     total = {
         name: math.fsum(getattr(task, name) for task in tasks)
         for name in ("loss", "nodes", "affected", "provided", "collapsed", "tasks")

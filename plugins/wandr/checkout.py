@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.errors import InputError
+from core.strict_json import decode
 from plugins.wandr.checks import CONFIDENCE, REASONING, UNIVERSAL, VERDICT
-from plugins.wandr.strict_json import decode
 from plugins.wandr.tree import node_from, required_files
 
 #: How many tasks the released repository has: 500 and the smoke task.

@@ -22,8 +22,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from core.strict_json import decode, shown
 from plugins.wandr.instruction import FENCE, FENCE_BASE64
-from plugins.wandr.strict_json import decode, shown
 
 _TICKS: Final = re.compile(r"[ \t]{0,3}(`{3,})")
 #: What the last line of complete records ends with: an object, or one that is quoted as a text.
@@ -73,7 +73,8 @@ def _opening(line: str) -> _Opening | None:
     ticks = _TICKS.match(line)
     if ticks is None:
         return None
-    word = line[ticks.end() :].strip()
+    # the path stands in messages, which must be writable
+    word = line[ticks.end() :].strip().encode("utf-8", "replace").decode("utf-8")
     for mark in (FENCE_BASE64, FENCE):
         path = word.removeprefix(mark).strip()
         if word.startswith(mark) and path:

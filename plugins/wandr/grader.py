@@ -5,17 +5,18 @@
                            deduplicate/<key>
     rows of records        record/<node>/<line>          the judge's checks; by rule where the page is gone
 
-Canonical forms come first, since records are shown with them. Then pages are fetched and their records judged as they
-come, a page's records one after another before the same prefix; duplicates are asked for beside them. With recorded
-verdicts nothing is fetched: pages are what their rows say, and ok where they have none.
+Canonical forms come first, since records are shown with them. Then pages are fetched, and the records of each are
+judged as it comes; duplicates are asked for beside them. With recorded verdicts nothing is fetched: pages are what
+their rows say, and ok where they have none.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from core.flow import as_done
@@ -121,12 +122,12 @@ class WandrGrader:
             return
         gate = asyncio.Semaphore(self._desk.width)
         job = _Job(reading, submission, repeat, self._desk, gate, {})
-        rows = self._recorded(job) if getattr(self._desk, "recorded", False) else self._judged(job)
-        async with aclosing(rows):
+        recorded = getattr(self._desk, "recorded", False)
+        async with aclosing(self._recorded(job) if recorded else self._judged(job)) as rows:
             async for row in rows:
                 yield row
 
-    async def _judged(self, job: _Job) -> AsyncIterator[Judgement]:
+    async def _judged(self, job: _Job) -> AsyncGenerator[Judgement, None]:
         """Rows of a judge that is asked, about pages that are fetched."""
         reading, width = job.reading, job.desk.width
         keys = identity.keys_of(reading.root)
@@ -180,14 +181,8 @@ class WandrGrader:
         async with aclosing(as_done(questions, job.ask, width=job.desk.width)) as answers:
             async for asked, answer in answers:
                 spec = job.reading.nodes[job.reading.units[asked.units[0]].node].judge
-                rows.append(
-                    judgement(
-                        asked,
-                        asked.units[0],
-                        answer,
-                        lambda value, spec=spec: record_verdict(value, spec, self._settings.verdict),
-                    )
-                )
+                read = partial(record_verdict, spec=spec, verdict_from=self._settings.verdict)
+                rows.append(judgement(asked, asked.units[0], answer, read))
         return rows
 
     def _question(self, job: _Job, record: Record, view: evidence.View) -> Question:
@@ -206,8 +201,8 @@ class WandrGrader:
             findings=self._settings.findings == "shown",
         )
 
-    async def _recorded(self, job: _Job) -> AsyncIterator[Judgement]:
-        """Rows out of a file of judgements. A record whose page was gone or not seen is what the rule makes of it."""
+    async def _recorded(self, job: _Job) -> AsyncGenerator[Judgement, None]:
+        """Rows out of a file of judgements; a rule says what records of pages gone or unseen are."""
         reading = job.reading
         by_url = _by_url(reading.parsed.records)
         statuses: dict[str, PageStatus] = {}

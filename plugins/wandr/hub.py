@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from core.errors import InputError
+from core.strict_json import parse, shown
 from plugins.wandr.model import URL
 from plugins.wandr.shape import refusal
-from plugins.wandr.strict_json import parse, shown
 
 TREE: Final = "task_tree_json"
 #: The fields that are read; a row without one of them is of a form that we don't know.

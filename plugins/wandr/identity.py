@@ -130,7 +130,12 @@ def identity_of(root: Node, raws: Raws, said: Said) -> Identity:
             for raw in values
         }
         canonical[name] = found
-        cluster[name] = clusters(said.groups.get(name, ()))
+        forms = set(found.values())
+        # a file of judgements may name a value as it was submitted
+        cluster[name] = clusters(
+            [value if value in forms else found.get(value, value) for value in group]
+            for group in said.groups.get(name, ())
+        )
     return Identity(canonical, cluster)
 
 

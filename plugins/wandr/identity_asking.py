@@ -1,8 +1,8 @@
 """Asking the judge who is who: canonical forms first (the records' questions show them), duplicates beside them.
 
 Each answer becomes a row. A canonical form is asked for where the key wants a model and the norm alone does not
-settle it (a member of a closed set is settled); duplicates are asked for once a key, over all of the task's canonical
-values, in blocks where they are many.
+settle it (a member of a closed set is settled); duplicates are asked for once a key, over all of the task's
+canonical values, in blocks where they are many.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ async def duplicate_rows(
         # thousands of values are compared with each other: not on the loop's thread
         places = blocks(found) if len(found) <= LARGEST else await asyncio.to_thread(blocks, found)
         for block in places:
-            shown = [found[at] for at in block]
-            questions.append((duplicates_question(submission, repeat, key, shown), shown))
+            listed = [found[at] for at in block]
+            questions.append((duplicates_question(submission, repeat, key, listed), listed))
     waiting: dict[str, int] = {}
-    for question, _ in questions:
-        waiting[question.units[0]] = waiting.get(question.units[0], 0) + 1
+    for asked, _ in questions:
+        waiting[asked.units[0]] = waiting.get(asked.units[0], 0) + 1
     rows: dict[str, dict[str, Judgement]] = {}
 
     async def one(item: tuple[Question, Sequence[str]]) -> Answer:

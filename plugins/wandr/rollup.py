@@ -15,7 +15,7 @@ levels above are then made anew from the composed entities.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from plugins.wandr.levels import LEAVES, NAMES, ZERO, Lineages, Value, composed, level_scores
@@ -225,7 +225,7 @@ class _Factors:
     """What one subtask is to the entities of its parent, by identity."""
 
     node: str
-    known: Mapping[str, Factor] = field(default_factory=dict)
+    known: Mapping[str, Factor]
 
     def of(self, identity: str) -> Factor:
         return self.known.get(identity) or Factor(self.node, None, 0, ZERO)

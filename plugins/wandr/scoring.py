@@ -1,10 +1,10 @@
 """A task's numbers, from its submission's rows and what was judged of them. Pure.
 
-Of each repeat: the rows that speak of identity give every value its cluster, the rows on records give every leaf its
-outcomes, and the rollup does the rest. Two readings stand side by side: strict, where one malformed row (or a file
-that is missing or empty) makes every number 0, and lenient (`_lenient`), where a malformed row is a leaf that failed.
-Nodes of a tree also get their numbers by themselves, without their subtasks: `<metric>/<node>`. Beside them stands
-what analysis.py counts: `analysis/…`.
+Of each repeat: the rows that speak of identity give every value its cluster, the rows on records give every leaf
+its outcomes, and the rollup does the rest. Two readings stand side by side: strict, where one malformed row (or a
+file that is missing or empty) makes every number 0, and lenient (`_lenient`), where a malformed row is a leaf that
+failed. Nodes of a tree also get their numbers by themselves, without their subtasks: `<metric>/<node>`. Beside
+them stands what analysis.py counts: `analysis/…`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Reading:
 
 def metric_names(root: Node) -> list[str]:
     """The names of a task's metrics, in the order in which they are written."""
-    return [*score_names(root), *analysis.metric_names(root)]
+    return [*score_names(root), *analysis.of_nothing(root)]
 
 
 def score_names(root: Node) -> list[str]:
@@ -91,9 +91,7 @@ def score_names(root: Node) -> list[str]:
 
 def zeros(root: Node) -> Numbers:
     """The numbers of a submission in which there is nothing: scores of 0, and counts of nothing."""
-    nobody = Identity()
-    counts = analysis.analyse(root, (), rollup(root, (), nobody), nobody)
-    return {**dict.fromkeys(score_names(root), 0.0), **analysis.to_metrics(counts)}
+    return {**dict.fromkeys(score_names(root), 0.0), **analysis.of_nothing(root)}
 
 
 def nulls(root: Node) -> Numbers:

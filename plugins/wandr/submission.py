@@ -11,22 +11,24 @@ wrote.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from core.model import Submission, Task
+from core.strict_json import decode, shown
 from plugins.wandr.addresses import url_fault
 from plugins.wandr.fence_files import files_in
 from plugins.wandr.instruction import Delivery, item_fields
 from plugins.wandr.model import Malformed, Node, Parsed, Record
-from plugins.wandr.strict_json import decode, shown
 from plugins.wandr.tree import required_files, tree_of
 
 #: More notes than these are counted, not listed: a hostile message can be odd in every line.
 MOST_NOTES: Final = 50
 _SHOWN_REASON: Final = 300
+_SHOWN_NAME: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def rows(node: Node, content: str, allow_hosts: Collection[str] = ()) -> Iterato
         line += 1
         value: Any = None
         try:
-            value = decode(text)
+            value = _value(text)
             fault = row_fault(value, fields, allow_hosts)
         except ValueError as error:
             fault = Fault(None, str(error)[:_SHOWN_REASON])
@@ -132,7 +134,7 @@ def row_fault(row: Any, fields: Collection[str], allow_hosts: Collection[str] = 
             return Fault(f"item.{name}", "empty")
     for name, value in item.items():
         if not isinstance(value, str):
-            return Fault(f"item.{name}", f"not a text: {shown(value)}")
+            return Fault(f"item.{name[:_SHOWN_NAME]}", f"not a text: {shown(value)}")
     if not isinstance(url, str):
         return Fault("url", f"not a text: {shown(url)}")
     if (reason := url_fault(url, allow_hosts)) is not None:
@@ -145,6 +147,21 @@ def row_fault(row: Any, fields: Collection[str], allow_hosts: Collection[str] = 
     if not isinstance(row["answer"], dict):
         return Fault("answer", f"not an object: {shown(row['answer'])}")
     return None
+
+
+def _value(text: str) -> Any:
+    """The value of a JSON text that can be written again; raises ValueError with the reason."""
+    value = decode(text)
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("a text holds half a character (a lone surrogate)") from None
+    except ValueError:
+        # 1e999 is JSON and reads as infinity
+        raise ValueError("a number is too large") from None
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+    return value
 
 
 def _readable(row: Any) -> tuple[dict[str, str], str]:
@@ -161,7 +178,7 @@ def _readable(row: Any) -> tuple[dict[str, str], str]:
 def _reply(required: Collection[str], text: str) -> Delivered:
     """A schema-typed reply: `{"files": [{"path", "content"}]}` and nothing else."""
     try:
-        reply = decode(text)
+        reply = _value(text)
     except ValueError as error:
         return _unreadable(required, f"the reply is not what was asked for: {error}")
     entries = reply.get("files") if isinstance(reply, dict) else None

@@ -14,12 +14,13 @@ from typing import Any, Final
 
 from core.errors import InputError
 from core.model import Task
+from core.strict_json import shown
+from core.taskfile import Placed
 from plugins.wandr import sources
 from plugins.wandr.instruction import Delivery, checked_delivery, output_schema, prompt_of
 from plugins.wandr.model import JudgeSpec, Node
 from plugins.wandr.norms import custom_flags
 from plugins.wandr.shape import check_row, refusal
-from plugins.wandr.strict_json import shown
 from plugins.wandr.tree import checked_node, required_files, required_records, tree_of
 
 #: The benchmark's own pages, host/path without a scheme: what a system is asked to leave out of its search.
@@ -90,7 +91,7 @@ class WandrTasks:
         return [f"{count} tasks are not self-contained and left out ({ids}); {advice}"]
 
 
-def tasks_of(rows: Iterable[sources.Placed], *, where: str, delivery: Delivery = "fence") -> list[Task]:
+def tasks_of(rows: Iterable[Placed], *, where: str, delivery: Delivery = "fence") -> list[Task]:
     """Checked tasks of unchecked rows; `where` names the source if it has no row."""
     tasks: list[Task] = []
     places: dict[str, str] = {}

@@ -23,8 +23,8 @@ USABLE: Final = "usable"
 KINDS: Final = (USABLE, "bot_wall", "paywall", "empty_js", "not_found")
 
 SYSTEM: Final = """\
-You see the beginning of a web page that a program fetched, and decide whether the fetch brought a page that can be \
-used: content that a reader of the page would see. When in doubt it is usable.
+You see the beginning of a web page that a program fetched, and decide whether the fetch brought a page that can \
+be used: content that a reader of the page would see. When in doubt it is usable.
 
 - bot_wall: a challenge, a captcha, a consent or log-in page stands in the page's place.
 - paywall: the content is cut off and offered for money.

@@ -44,7 +44,7 @@ async def test_each_attempt_is_its_own_line(name: str, tmp_path: Path) -> None:
         },
         {"task_id": "t2", "status": "refused", "error": {"kind": "refused", "message": "no"}},
     ]
-    system = replay(config("replay", path=str(write(tmp_path / name, *rows))), services("high"))
+    system = replay(config("replay", path=str(write(tmp_path / name, *rows))), services("low"))
     assert system.check() == []
     system.check_tasks(["t1", "t2", "t3"])
     for row in rows:
@@ -53,6 +53,34 @@ async def test_each_attempt_is_its_own_line(name: str, tmp_path: Path) -> None:
     first = await system.solve(Task(id="t1", prompt=""), 1)
     assert (first.system, first.effort, first.settings) == ("exa", "low", {"k": 1})
     assert system.stored is False
+
+
+@pytest.mark.parametrize(
+    ("efforts", "effort", "accepted"),
+    [(["low", None], "low", True), (["low"], "hgh", False), (["low"], None, True), ([None], "any", True)],
+)
+def test_an_effort_that_no_line_has_is_refused(
+    efforts: list[str | None], effort: str | None, accepted: bool, tmp_path: Path
+) -> None:
+    rows = [{"task_id": f"t{number}", "text": "x", "effort": word} for number, word in enumerate(efforts)]
+    system = replay(config("replay", path=str(write(tmp_path / "a.jsonl", *rows))), services(effort))
+    if accepted:
+        assert system.check() == []
+        return
+    with pytest.raises(InputError, match="'hgh'.*one of low"):
+        system.check()
+
+
+async def test_a_byte_order_mark_and_nulls_are_read(tmp_path: Path) -> None:
+    row = {"task_id": "t1", "text": "x", "files": None, "citations": None, "settings": None}
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(
+        b"\xef\xbb\xbf" + json.dumps(row).encode() + b"\n" + json.dumps({**row, "attempt": 2}).encode()
+    )
+    system = replay(config("replay", path=str(path)), services(None))
+    assert system.check() == []
+    for attempt in (1, 2):
+        assert (await system.solve(Task(id="t1", prompt=""), attempt)).text == "x"
 
 
 @pytest.mark.parametrize(

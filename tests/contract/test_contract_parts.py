@@ -43,7 +43,7 @@ def test_replay(tmp_path: Path) -> None:
         ('{"text": "An answer."}', {"completed"}),
         ('{"text": " "}', {"empty"}),
         ('{"status": "refused", "error": {"kind": "refused", "message": "no"}}', {"refused"}),
-        ("no submission", {"failed"}),
+        ("no submission", set()),
         ('{"status": "error", "error": {"kind": "rate_limit", "message": "slow"}}', set()),
     ],
     ids=["answer", "nothing in it", "refused", "garbage", "error"],

@@ -132,6 +132,39 @@ def test_a_judge_that_raises_costs_its_own_judgement(tmp_path: Path) -> None:
     assert "a bug in a judge plugin" in errors[0]["message"]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "again"),
+    [
+        ({}, {}, 0),
+        ({}, {"attempts": 2}, 2),
+        ({}, {"effort": "high"}, 2),
+        ({"system": {"wire_version": "1"}}, {"system": {"wire_version": "2"}}, 2),
+        ({"system": {"settings": {"a": 1}}}, {"system": {"settings": {"a": 2}}}, 2),
+    ],
+    ids=["nothing", "another attempt", "another effort", "another wire version", "other settings"],
+)
+def test_what_is_solved_again_when_something_changes(
+    tmp_path: Path, before: dict[str, Any], after: dict[str, Any], again: int
+) -> None:
+    calls: list[tuple[str, int]] = []
+
+    def solve(task: Task, attempt: int) -> Submission:
+        calls.append((task.id, attempt))
+        return Submission(task_id=task.id, text=f"{task.id} {attempt}")
+
+    def start(name: str, *, system: dict[str, Any] | None = None, **changes: Any) -> Run:
+        return go(
+            tmp_path / name, toy.plugins(solve=solve, system=system), store=str(tmp_path / "s.sqlite"), **changes
+        )
+
+    start("one", **before)
+    first = len(calls)
+    result = start("two", **after)
+    assert (first, len(calls) - first) == (2, again)
+    texts = [row["text"] for row in result.rows("submissions.jsonl")]
+    assert len(set(texts)) == len(texts), "attempts are not one and the same"
+
+
 def test_observers_see_the_run_go_by_and_cannot_break_it(tmp_path: Path) -> None:
     seen: list[Any] = []
 

@@ -118,7 +118,7 @@ def test_every_criterion_is_expected_whatever_came(given: Submission | None) -> 
         ("criterion/a", {"met": 1}, False),
         ("criterion/a", {"met": None}, False),
         ("criterion/a", {}, False),
-        ("criterion/a", {"met": True, "verdict": True}, False),
+        ("criterion/a", {"met": True, "verdict": True}, True),
         ("criterion/z", {"met": True}, None),
         ("checkpoint/a", {"met": True}, None),
     ],

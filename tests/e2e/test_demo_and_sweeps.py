@@ -93,6 +93,17 @@ def test_a_sweep_ends_with_the_worst_code_and_every_job_runs(tmp_path: Path) -> 
     assert sorted(job["exit_code"] for job in jobs.values()) == [0, 3]
 
 
+def test_a_dry_sweep_ends_with_0_and_writes_nothing(in_tmp: Path) -> None:
+    assert sweep(in_tmp / "sweep", "judge.repeats=1,2", "dry_run=true") == (0, {})
+    assert list(in_tmp.iterdir()) == []
+
+
+def test_lists_of_tasks_can_be_swept(tmp_path: Path) -> None:
+    code, jobs = sweep(tmp_path / "sweep", "tasks=[sample-*],null")
+    assert code == 0
+    assert sorted(str(job["config"]["tasks"]) for job in jobs.values()) == ["None", "['sample-*']"]
+
+
 def test_a_job_that_is_refused_says_so_and_the_others_run(tmp_path: Path) -> None:
     code, jobs = sweep(tmp_path / "sweep", "tasks=[nosuch],null")
     assert code == 2

@@ -170,7 +170,7 @@ def test_a_failed_answer_is_not_stored_and_its_tokens_are_counted(files: Path) -
         mended = judge(files, server, "limit=1", "judge.repeats=1")
     assert mended.code == 0
     assert mended.summary["cost"]["judge_usd"] == pytest.approx(2.0)
-    assert mended.summary["cost"]["source"] == "reported"
+    assert mended.summary["cost"]["source"] == "reported+unknown", "the replayed reports don't say what they cost"
 
 
 def test_a_refusal_is_kept_until_it_is_asked_for_again(files: Path) -> None:
@@ -215,6 +215,62 @@ def test_a_wrong_key_or_an_empty_account_stops_the_run_at_once(
         if path.is_file():
             assert SECRET.encode() not in path.read_bytes(), path
     assert SECRET not in output.out + output.err
+
+
+def test_a_key_that_a_model_repeats_is_not_written(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", SECRET)
+    told = json.dumps({"explanation": f"the key is {SECRET}", "verdict": "MET"})
+    with ModelServer([Behaviour(text=told)]) as server:
+        result = judge(files, server, "judge.api_key_env=MY_KEY", "limit=1", "judge.repeats=1")
+    assert result.code == 0
+    assert "the key is [redacted]" in result.rows("judgements.jsonl")[0]["explanation"]
+    for path in files.rglob("*"):
+        if path.is_file():
+            assert SECRET.encode() not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize(
+    ("word", "part"),
+    [
+        ("judge.base_url=http://user:hush-hush@127.0.0.1/v1", "password"),
+        ("system.base_url=http://user:hush-hush@127.0.0.1/v1", "password"),
+        ("judge.api_key_env=hush-hush-key", "name of an environment variable"),
+    ],
+)
+def test_a_key_in_the_wrong_place_is_refused_and_not_repeated(
+    files: Path, server: ModelServer, capfd: pytest.CaptureFixture[str], word: str, part: str
+) -> None:
+    assert judge(files, server, word).code == 2
+    message = capfd.readouterr().err
+    assert part in message
+    assert "hush" not in message
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "--multirn", "-x", "--bogus", "--sample=3"])
+def test_an_unknown_option_is_refused_and_nothing_is_sent(
+    files: Path, server: ModelServer, capfd: pytest.CaptureFixture[str], option: str
+) -> None:
+    assert judge(files, server, option).code == 2
+    assert option.split("=")[0] in capfd.readouterr().err
+    assert server.requests == 0
+
+
+def test_a_budget_is_looked_at_when_a_call_starts(files: Path) -> None:
+    """Calls that cost more than was expected stop the run near the bound, not when the queue is empty."""
+    with ModelServer([Behaviour(cost=0.5)]) as server:
+        more = ["judge.price={input: 1, output: 1}", "judge.max_in_flight=2", "budget.usd=5"]
+        stopped = judge(files, server, *more)
+    assert stopped.code == 4
+    assert stopped.summary["cost"]["usd"] <= 5 + 2 * 0.5
+
+
+def test_another_store_does_not_renew_the_budget(files: Path) -> None:
+    with ModelServer([Behaviour(cost=0.5)]) as server:
+        more = ["judge.price={input: 1, output: 1}", "judge.max_in_flight=1", "budget.usd=5"]
+        assert judge(files, server, *more).code == 4
+        before = server.requests
+        assert judge(files, server, *more, f"store={files / 'another.sqlite'}").code == 4
+        assert server.requests <= before + 1
 
 
 def test_a_key_that_is_not_set_is_refused_before_anything_is_sent(

@@ -179,6 +179,8 @@ ANSWERED = [{"task_id": "t", "text": "An answer."}]
          "scored", 2, 3),
         (ANSWERED, verdicts(p1=True, p2=None, n1=False), ["benchmark.coverage_floor=0.5", "benchmark.strict=true"], 3,
          None, "withheld", 2, 3),
+        (ANSWERED, verdicts(p1=True, p2=True, n1=False), ["benchmark.strict=true"], 0, 100.0, "scored", 3, 3),
+        (ANSWERED, verdicts(p1=True, p2=None, n1=False), ["fail_on=0.5"], 3, None, "withheld", 2, 3),
         (ANSWERED, verdicts(p1=True, p2=None, n1=False), ["fail_on=never"], 0, None, "withheld", 2, 3),
         (ANSWERED, [], [], 3, None, "withheld", 0, 3),
         ([{"task_id": "t", "text": ""}], [], [], 0, 0.0, "zero", 3, 3),
@@ -195,6 +197,7 @@ ANSWERED = [{"task_id": "t", "text": "An answer."}]
          100 * (1 + 10 / 15) / 2, "scored", 6, 6),
     ],
     ids=["all right", "a negative committed", "one missing", "above a lower floor", "within fail_on", "strict",
+         "strict and complete", "a withheld task within fail_on",
          "fail_on never", "none judged", "empty", "blank", "refused", "failed", "timed out", "failure is missing",
          "error of ours", "incomplete", "no line in the file", "two repeats"],
 )  # fmt: skip
@@ -209,7 +212,8 @@ def test_what_is_missing_and_what_is_zero(
     graded: int,
     expected: int,
 ) -> None:
-    result = toy(submissions, judgements, *words)
+    repeats = [] if judgements else ["judge.repeats=1"]  # an empty file does not say
+    result = toy(submissions, judgements, *words, *repeats)
     score = result.rows("scores.jsonl")[0]
     assert result.code == code
     assert score["metrics"]["normalized"] == (None if normalized is None else pytest.approx(normalized))
@@ -295,7 +299,60 @@ def test_rows_that_do_not_apply_are_ignored_and_counted(toy: Callable[..., Run])
     submissions = [*ANSWERED, {"task_id": "u", "text": "x"}]
     result = toy(submissions, judgements, "tasks=[t]", tasks=tasks)
     assert result.code == 0
-    assert any(warning.startswith("2 recorded judgements") for warning in result.summary["warnings"])
+    assert result.json("run.json")["ignored_judgements"] == {"filtered": 1, "foreign": 1}
+    assert any(warning.startswith("1 recorded judgements") for warning in result.summary["warnings"])
+
+
+def test_recorded_verdicts_keep_their_provenance(toy: Callable[..., Run]) -> None:
+    told = {"judge": "someone", "prompt_digest": "abc", "judged_at": "2026-01-02T03:04:05+00:00", "cost_usd": 0.5}
+    result = toy(ANSWERED, [{**row, **told} for row in verdicts(p1=True, p2=True, n1=False)])
+    for row in result.rows("judgements.jsonl"):
+        assert {name: row[name] for name in told} == told
+    judge = result.summary["judge"]
+    assert (judge["prompt_digest"], judge["rows"]) == (None, {"someone": 3})
+    assert judge["dates"] == {"first": told["judged_at"], "last": told["judged_at"]}
+    assert result.summary["cost"]["judge_usd"] == 1.5
+
+
+def test_a_cost_that_is_not_stated_is_unknown(toy: Callable[..., Run]) -> None:
+    cost = toy(ANSWERED, verdicts(p1=True, p2=True, n1=False)).summary["cost"]
+    assert (cost["system_usd"], cost["unknown_calls"], cost["source"]) == (0.0, 1, "unknown")
+
+
+def test_line_separators_inside_a_report_do_not_break_rows(toy: Callable[..., Run]) -> None:
+    text = "one\u2028two\u2029three\u0085four"
+    result = toy([{"task_id": "t", "text": text}], verdicts(p1=True, p2=True, n1=False))
+    assert [row["text"] for row in result.rows("submissions.jsonl")] == [text]
+
+
+@pytest.mark.parametrize("words", [["tasks=[]"], ["tasks="], ["tasks=[nosuch]"]], ids=str)
+def test_a_choice_of_no_task_is_refused(toy: Callable[..., Run], words: list[str]) -> None:
+    assert toy(ANSWERED, verdicts(p1=True), *words).code == 2
+
+
+def test_a_shard_without_a_task_says_so(toy: Callable[..., Run]) -> None:
+    result = toy(ANSWERED, verdicts(p1=True, p2=True, n1=False), "shard=2/2")
+    assert (result.code, result.summary["n_tasks"]) == (0, 0)
+    assert any("no task" in warning for warning in result.summary["warnings"])
+
+
+@pytest.mark.parametrize("key", ["out", "store"])
+@pytest.mark.parametrize("place", ["a-file", "a-file/inside", "/proc/nope/x"])
+def test_a_place_that_cannot_be_written_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], key: str, place: str
+) -> None:
+    from core.launch import launch
+
+    (tmp_path / "a-file").write_text("x")
+    (tmp_path / "placed_agent.py").write_text("async def answer(task, effort):\n    return 'x'\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    where = place if place.startswith("/") else str(tmp_path / place)
+    places = {"out": str(tmp_path / "run"), "store": str(tmp_path / "s.sqlite"), key: where}
+    words = [f"{name}={value}" for name, value in places.items()]
+    agent = ["system=python", "system.target=placed_agent:answer"]
+    assert launch(["experiment=demo_draco", *agent, "progress=none", *words]) == 2
+    assert "refused: " in capfd.readouterr().err
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_folder_of_the_same_configuration_is_continued_and_another_refused(toy: Callable[..., Run]) -> None:

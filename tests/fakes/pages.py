@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -29,13 +29,27 @@ def moved(location: str, status: int = 302) -> bytes:
     return answer(status, b"", f"Location: {location}")
 
 
+def broken_off(raw: bytes) -> Handler:
+    """Write these bytes and close."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(raw)
+        await writer.drain()
+
+    return handle
+
+
 @dataclass
 class PageServer:
-    """Serves `pages` by path; a list is served one after the other, its last for good. `seen` are the heads."""
+    """Serves `pages` by path; a list is served one after the other, its last for good. `seen` are the heads.
+
+    A handler is called when its request has been read, and ends the connection.
+    """
 
     port: int = 0
     pages: dict[str, bytes | Handler | list[bytes]] = field(default_factory=dict)
     seen: list[str] = field(default_factory=list)
+    _open: list[asyncio.StreamWriter] = field(default_factory=list)
 
     @property
     def host(self) -> str:
@@ -48,8 +62,12 @@ class PageServer:
         return [head.split(" ")[1] for head in self.seen]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open.append(writer)
         while True:
-            head = (await read_request(reader)).decode("latin-1")
+            first = await reader.readexactly(1)
+            if first == b"\x16":
+                return  # somebody tries TLS, of which this server knows nothing
+            head = (first + await read_request(reader)).decode("latin-1")
             self.seen.append(head)
             found = self.pages.get(head.split(" ")[1], answer(404))
             if isinstance(found, list):
@@ -62,12 +80,24 @@ class PageServer:
 
 
 @asynccontextmanager
-async def page_server(pages: Mapping[str, bytes | Handler | list[bytes]] | None = None) -> AsyncIterator[PageServer]:
+async def page_server(
+    pages: Mapping[str, bytes | Handler | list[bytes]] | None = None,
+) -> AsyncIterator[PageServer]:
     """A server of pages on 127.0.0.1."""
     server = PageServer(pages=dict(pages or {}))
     async with serving(server._serve) as port:
         server.port = port
-        yield server
+        try:
+            yield server
+        finally:
+            for writer in server._open:
+                writer.close()
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Let others run until something is the case."""
+    while not condition():  # noqa: ASYNC110  # what is waited for sets no event
+        await asyncio.sleep(0)
 
 
 class SwiftClock:

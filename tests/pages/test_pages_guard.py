@@ -47,7 +47,7 @@ from core.pages.guard import Guard, Refusal, host_and_port, is_public
         pytest.param("http://-example.org/", "unsupported_scheme", id="a host like an option"),
         pytest.param("http://[::1/", "unsupported_scheme", id="broken bracket"),
         pytest.param("http://\ud800.org/", "unsupported_scheme", id="half a character"),
-        pytest.param("http://１２７.0.0.1/", "unsupported_scheme", id="full-width digits"),
+        pytest.param("http://１２７.0.0.1/", "non_public", id="full-width digits"),
         pytest.param("http://example.org/" + "a" * 9000, "unsupported_scheme", id="longer than any address"),
         pytest.param("http://127.0.0.1/", "non_public", id="loopback"),
         pytest.param("HTTP://127.0.0.1/", "non_public", id="upper case"),
@@ -122,7 +122,10 @@ def test_addresses_that_may_be_fetched(url: str, host: str, port: int) -> None:
 
 V4 = st.integers(0, 2**32 - 1).map(ipaddress.IPv4Address)
 INSIDE = st.sampled_from(
-    [ipaddress.ip_network(net) for net in ("10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "192.168.0.0/16", "100.64.0.0/10")]
+    [
+        ipaddress.ip_network(net)
+        for net in ("10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "192.168.0.0/16", "100.64.0.0/10")
+    ]
 ).flatmap(lambda net: st.integers(int(net.network_address), int(net.broadcast_address)).map(ipaddress.IPv4Address))
 
 
@@ -232,7 +235,9 @@ class Credulous(Guard):
     """A guard whose lookup was got round."""
 
     async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[dict[str, Any]]:
-        return [{"hostname": host, "host": "127.0.0.1", "port": port, "family": socket.AF_INET, "proto": 0, "flags": 0}]
+        return [
+            {"hostname": host, "host": "127.0.0.1", "port": port, "family": socket.AF_INET, "proto": 0, "flags": 0}
+        ]
 
 
 @pytest.mark.parametrize("host", ["anything.example", "127.0.0.1"])
@@ -248,7 +253,12 @@ async def test_an_allowed_host_is_allowed_to_the_letter() -> None:
         guard = Guard(allow_hosts=[server.host], resolve=names(["127.0.0.1"]))
         assert guard.check(server.url()).allowed
         assert b"mine" in await fetch(guard, server.url())
-        for url in (other.url(), f"http://localhost:{server.port}/", "http://127.0.0.1/", f"http://127.0.0.2:{server.port}/"):
+        for url in (
+            other.url(),
+            f"http://localhost:{server.port}/",
+            "http://127.0.0.1/",
+            f"http://127.0.0.2:{server.port}/",
+        ):
             with pytest.raises((Refusal, CallError)):
                 guard.check(url)
                 await fetch(guard, url)
@@ -276,7 +286,11 @@ async def test_behind_a_proxy_an_internal_name_is_refused_and_an_unknown_one_is_
 
 @pytest.mark.parametrize(
     ("text", "pair"),
-    [("127.0.0.1:8123", ("127.0.0.1", 8123)), ("Site.Example:80", ("site.example", 80)), ("[::1]:80", ("::1", 80))],
+    [
+        ("127.0.0.1:8123", ("127.0.0.1", 8123)),
+        ("Site.Example:80", ("site.example", 80)),
+        ("[::1]:80", ("::1", 80)),
+    ],
 )
 def test_a_host_with_its_port(text: str, pair: tuple[str, int]) -> None:
     assert host_and_port(text) == pair

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from wandr_grading import all_true
 
 from core.errors import CallError
 from core.judge.question import Answer, Question
@@ -20,7 +21,6 @@ from plugins.wandr.identity_asking import canonical_rows, checked, duplicate_row
 from plugins.wandr.identity_prompt import alike, canonical_question, duplicates_question, partition_fault
 from plugins.wandr.model import Canonicalize, Deduplicate, Key, Node
 from plugins.wandr.norms import NOT_FOUND
-from wandr_grading import all_true
 
 SUBMISSION = Submission(task_id="t1", files={"x": "y"})
 ROOT = Node(
@@ -112,6 +112,15 @@ def test_clusters(groups: list[list[str]], same: list[set[str]]) -> None:
 )
 def test_flags(rows: list[tuple[str, Any]], expected: set[str]) -> None:
     assert identity.flags_of(identity.read([said(*row) for row in rows], KEYS)) == expected
+
+
+@pytest.mark.parametrize(
+    "group", [["a.example/1", "a.example/2"], ["https://a.example/1", "http://www.a.example/2/"]]
+)
+def test_groups_name_canonical_values_or_values_as_submitted(group: list[str]) -> None:
+    raws = {"url": ["https://a.example/1", "http://www.a.example/2/", "https://a.example/3"]}
+    found = who(raws, said("deduplicate/url", {"groups": [group]}))
+    assert found.cluster["url"] == dict.fromkeys(("a.example/1", "a.example/2"), "a.example/1")
 
 
 def test_rows_in_any_order_give_the_same() -> None:

@@ -214,7 +214,7 @@ def test_refused(tree: Any, field: str, says: str) -> None:
 
 def test_a_tree_without_end_is_refused() -> None:
     tree = node("t", URL)
-    for depth in range(3000):
+    for _ in range(3000):
         tree = {**node("t", URL), "subtasks": [tree]}
     with pytest.raises(InputError, match="nested too deeply"):
         node_from(tree, "here")

@@ -102,6 +102,8 @@ def all_true(question: Question, **changes: Any) -> dict[str, Any]:
     if "groups" in fields:
         count = question.ask.count('. "')
         return {"reasoning": "", "groups": [[number] for number in range(1, count + 1)], **changes}
+    if "canonical" in fields:
+        return {"reasoning": "", "canonical": question.units[0].split("/", 2)[2].strip().lower(), **changes}
     made: dict[str, Any] = {}
     for name, field in fields.items():
         made[name] = {"boolean": True, "integer": 3, "string": "said"}[field["type"]]

@@ -23,7 +23,7 @@ needs_given = pytest.mark.skipif(not GIVEN.is_file(), reason="the WANDR tasks ar
 Plain = dict[str, Any]
 
 
-def key(name: str, required: int = 1, **changes: Any) -> Plain:
+def key(name: str, required: Any = 1, **changes: Any) -> Plain:
     """A key in plain form; its one field has its name unless `fields` says otherwise."""
     found = {"name": name, "fields": [name], "required": required, **changes}
     return {part: value for part, value in found.items() if value is not ...}

@@ -1,8 +1,8 @@
 """`core.audit convergence FILE`: did the construction of tasks come to rest?
 
-A task's `snapshots` hold its graph after each round. The paper (arXiv 2608.02163) stops when the graph has not changed
-for two rounds, G(t) = G(t−1) = G(t−2) as sets of nodes and edges. That compares names; so the same is done by
-content: the types, steps and checkpoints of nodes, and edges between contents, whatever the ids are.
+A task's `snapshots` hold its graph after each round. The paper (arXiv 2608.02163) stops when the graph has not
+changed for two rounds, G(t) = G(t−1) = G(t−2) as sets of nodes and edges. That compares names; so the same is done
+by content: the types, steps and checkpoints of nodes, and edges between contents, whatever the ids are.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from plugins.dag_rubric.rubric import parent_of
 
 #: Rounds in a row whose graphs must be equal.
 RESTS: Final = 3
+#: What is counted of a graph.
+KINDS: Final = ("nodes", "edges", "checkpoints")
 
 Content = tuple[str, str, tuple[str, ...]]
 
@@ -67,7 +69,7 @@ def replay(snapshots: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for number, (snapshot, graph) in enumerate(zip(snapshots, graphs, strict=True)):
         before = graphs[number - 1] if number else Snapshot.of_nodes([])
         entry: dict[str, Any] = {"round": snapshot["round"]}
-        for kind in ("nodes", "edges", "checkpoints"):
+        for kind in KINDS:
             now, then = getattr(graph, kind), getattr(before, kind)
             entry |= {kind: len(now), f"{kind}_added": len(now - then), f"{kind}_removed": len(then - now)}
         entry["changed_by_ids"] = not graph.same_ids(before)
@@ -104,13 +106,13 @@ class Convergence:
             [
                 task,
                 entry["round"],
-                *(f"{entry[kind]} (+{entry[f'{kind}_added']} −{entry[f'{kind}_removed']})" for kind in ("nodes", "edges", "checkpoints")),
+                *(_growth(entry, kind) for kind in KINDS),
                 _yes(entry["changed_by_ids"]),
                 _yes(entry["changed_by_content"]),
             ]
             for task, found in tasks.items()
             for entry in found["rounds"]
-        ]  # fmt: skip
+        ]
         ends: list[list[Cell]] = [
             [
                 task,
@@ -126,7 +128,7 @@ class Convergence:
         tables = [
             Table(
                 "rounds",
-                ("task", "round", "nodes", "edges", "checkpoints", "ids changed", "content changed"),
+                ("task", "round", *KINDS, "ids changed", "content changed"),
                 steps,
             ),
             Table(
@@ -144,6 +146,10 @@ class Convergence:
         ]
         note = f"{n_converged} of {len(tasks)} tasks came to rest by content: unchanged over {RESTS} rounds"
         return Report(tables, {"tasks": tasks, "n_converged_by_content": n_converged}, (note,))
+
+
+def _growth(entry: Mapping[str, Any], kind: str) -> str:
+    return f"{entry[kind]} (+{entry[f'{kind}_added']} −{entry[f'{kind}_removed']})"
 
 
 def _yes(value: bool) -> str:  # noqa: FBT001 -- one value, and nothing else

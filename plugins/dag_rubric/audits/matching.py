@@ -1,14 +1,15 @@
 """Which claims of two lists say the same: one to one.
 
 Without a judge, two claims are compared by their words: the share of key terms in common (Jaccard), and no match
-where numbers or negation differ (core/judge/rules.py). That finds claims that are put alike and misses paraphrases,
-so an audit says so, and takes the matches of a person or a model from a file instead (`--matches`).
+where numbers or negation differ (core/judge/rules.py). Whether one covers the other is asked of its terms and
+numbers alone. That finds claims that are put alike and misses
+paraphrases, so an audit says so, and takes the matches of a person or a model from a file instead (`--matches`).
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -21,25 +22,31 @@ from core.taskfile import json_rows
 LEAST: Final = 0.5
 
 Pair = tuple[str, str]
-
-
-def similarity(one: str, other: str) -> float:
-    """0…1: the share of the two claims' key terms that both have; 0 where numbers or negation differ."""
-    return _alike(_read(one), _read(other))
+Similarity = Callable[[Sentence, Sentence], float]
 
 
 def _read(text: str) -> Sentence:
     return read_sentence(unicodedata.normalize("NFKC", text))
 
 
-def _alike(one: Sentence, other: Sentence) -> float:
+def same(one: Sentence, other: Sentence) -> float:
+    """0…1: the share of the two claims' key terms that both have; 0 where numbers or negation differ."""
     if one.numbers != other.numbers or one.negated != other.negated:
         return 0.0
     union = one.terms | other.terms
     return len(one.terms & other.terms) / len(union) if union else float(bool(one.numbers))
 
 
-def match(one: Mapping[str, str], other: Mapping[str, str], *, least: float = LEAST) -> list[Pair]:
+def covers(one: Sentence, other: Sentence) -> float:
+    """0…1: the share of the first claim's key terms that the second has; 0 where it lacks a number or negation."""
+    if not one.numbers <= other.numbers or one.negated != other.negated:
+        return 0.0
+    return len(one.terms & other.terms) / len(one.terms) if one.terms else float(bool(one.numbers))
+
+
+def match(
+    one: Mapping[str, str], other: Mapping[str, str], *, least: float = LEAST, how: Similarity = same
+) -> list[Pair]:
     """The largest one-to-one matching of two lists of claims (id → text) whose similarity is at least `least`.
 
     Augmenting paths (Kuhn 1955), most similar pairs first, so that of several largest matchings the likelier
@@ -51,18 +58,15 @@ def match(one: Mapping[str, str], other: Mapping[str, str], *, least: float = LE
     )
     near: dict[str, list[str]] = {}
     for name, sentence in left.items():
-        found = [(-_alike(sentence, candidate), key) for key, candidate in right.items()]
+        found = [(-how(sentence, candidate), key) for key, candidate in right.items()]
         near[name] = [key for negative, key in sorted(found) if -negative >= least]
     taken: dict[str, str] = {}
-    strongest = sorted(left, key=lambda name: (-_best(left[name], right, near[name]), name))
+    best = {name: how(left[name], right[keys[0]]) if keys else 0.0 for name, keys in near.items()}
+    strongest = sorted(left, key=lambda name: (-best[name], name))
     for name in strongest:
         _augment(name, near, taken)
     by_left = {name: key for key, name in taken.items()}
     return [(name, by_left[name]) for name in one if name in by_left]
-
-
-def _best(sentence: Sentence, right: Mapping[str, Sentence], near: Sequence[str]) -> float:
-    return _alike(sentence, right[near[0]]) if near else 0.0
 
 
 def _augment(start: str, near: Mapping[str, Sequence[str]], taken: dict[str, str]) -> None:
@@ -74,23 +78,25 @@ def _augment(start: str, near: Mapping[str, Sequence[str]], taken: dict[str, str
             if key in came_from:
                 continue
             came_from[key] = name
-            if key in taken:
-                queue.append(taken[key])
-                continue
-            # free: hand every partner along the way to the one who asked for it
-            while True:
-                asker = came_from[key]
-                before = next((held for held, holder in taken.items() if holder == asker), None)
-                taken[key] = asker
-                if before is None:
-                    return
-                del taken[before]
-                key = before
+            if key not in taken:
+                _hand_over(key, came_from, taken)
+                return
+            queue.append(taken[key])
+
+
+def _hand_over(free: str, came_from: Mapping[str, str], taken: dict[str, str]) -> None:
+    """Give a free partner to the one who came upon it, and what that one held to the one before, to the start."""
+    held = {name: key for key, name in taken.items()}
+    key: str | None = free
+    while key is not None:
+        asker = came_from[key]
+        taken[key] = asker
+        key = held.get(asker)
 
 
 @dataclass(frozen=True)
 class Matches:
-    """What a person or a model found: pairs that say the same, and claims of the second list that do not matter."""
+    """What a person or a model found: pairs that say the same, and claims of the second list without relevance."""
 
     pairs: Mapping[str, Sequence[Pair]]
     irrelevant: Mapping[str, frozenset[str]]

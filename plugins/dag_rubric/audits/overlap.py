@@ -1,12 +1,12 @@
 """`core.audit overlap A B` and `core.audit recall TASKS EXPERT`: is a rubric set all there is?
 
 A construction that stops when its explorer finds nothing new has saturated the explorer, not the task. So the
-checkpoints of two independent explorations of the same tasks are matched one to one. With n₁ and n₂ checkpoints and
-m matches:
+checkpoints of two independent explorations of the same tasks are matched one to one. With n₁ and n₂ checkpoints
+and m matches:
 
     Jaccard          m / (n₁ + n₂ − m)                        (Jaccard 1912)
-    recall           of A by B: m / n₁; of B by A: m / n₂; weighted: matched weight / weight, a checkpoint having its
-                     node's weight divided by the node's number of checkpoints
+    recall           of A by B: m / n₁; of B by A: m / n₂; weighted: matched weight / weight, a checkpoint having
+                     its node's weight divided by the node's number of checkpoints
     new              (n₂ − m) / n₂: relevant checkpoints that only B has
     capture–recapture  N̂ = (n₁+1)(n₂+1)/(m+1) − 1             (Chapman 1951; interval: Chao 1987)
 
@@ -27,10 +27,20 @@ from core.errors import InputError
 from core.fold import mean
 from core.taskfile import json_rows
 from plugins.dag_rubric.audits.intervals import Interval, chapman, chapman_interval, wilson
-from plugins.dag_rubric.audits.matching import LEAST, Matches, Pair, known, match, read_matches
+from plugins.dag_rubric.audits.matching import (
+    LEAST,
+    Matches,
+    Pair,
+    Similarity,
+    covers,
+    known,
+    match,
+    read_matches,
+    same,
+)
 from plugins.dag_rubric.audits.reading import task_rows
 from plugins.dag_rubric.rubric import Rubric
-from plugins.dag_rubric.weights import DEFAULT, weigh
+from plugins.dag_rubric.weights import DEFAULT, decimal_fraction, weigh
 
 LOWEST_JACCARD: Final = 0.6
 MOST_NEW: Final = 0.10
@@ -73,7 +83,7 @@ class Claims:
 def compare(one: Claims, other: Claims, pairs: Sequence[Pair]) -> dict[str, Any]:
     """The numbers of one task; see the module's formulas."""
     first, second, both = len(one.texts), len(other.texts), len(pairs)
-    found = {
+    found: dict[str, Any] = {
         "n_a": first,
         "n_b": second,
         "matched": both,
@@ -138,25 +148,36 @@ class Overlap:
             **_share("new", pooled["n_b"] - pooled["matched"], pooled["n_b"]),
             "mean_over_tasks": {key: _mean_over(tasks, key) for key in _MEANS},
         }
+        overall["flags"] = _flags(overall)
         data = {
             "tasks": tasks,
-            "pooled": {**overall, "flags": _flags(overall)},
+            "pooled": overall,
             "only_in_a": [task for task in left if task not in right],
             "only_in_b": [task for task in right if task not in left],
             "matching": _said(matches),
         }
-        columns = ("task", "A", "B", "both", "Jaccard", "recall of A", "recall of B", "weighted A", "weighted B", "new", "N̂", "flags")  # fmt: skip
-        table: list[list[Cell]] = [_overlap_row(task, found) for task, found in tasks.items()]
-        means = data["pooled"]["mean_over_tasks"]
+        table = [_overlap_row(task, found) for task, found in tasks.items()]
+        means = overall["mean_over_tasks"]
         weighted = {key: means[key]["value"] for key in ("weighted_recall_of_a", "weighted_recall_of_b")}
-        table.append(_overlap_row("all, pooled", {**data["pooled"], **weighted, "estimated_total": None}))
-        return Report(
-            [Table("overlap of two rubric sets (95 % intervals in --out)", columns, table)],
-            data,
-            (_said(matches),),
-        )
+        table.append(_overlap_row("all, pooled", {**overall, **weighted, "estimated_total": None}))
+        shown = Table("overlap of two rubric sets (95 % intervals in --out)", _COLUMNS, table)
+        return Report([shown], data, (_said(matches),))
 
 
+_COLUMNS: Final = (
+    "task",
+    "A",
+    "B",
+    "both",
+    "Jaccard",
+    "recall of A",
+    "recall of B",
+    "weighted A",
+    "weighted B",
+    "new",
+    "N̂",
+    "flags",
+)
 _MEANS: Final = ("jaccard", "recall_of_a", "recall_of_b", "weighted_recall_of_a", "weighted_recall_of_b", "new")
 
 
@@ -199,7 +220,7 @@ class Recall:
         tasks: dict[str, Any] = {}
         for task, points in experts.items():
             rubric = Claims.of_nodes(rows[task]["nodes"])
-            pairs = _pairs(task, points, rubric, matches, words.least)
+            pairs = _pairs(task, points, rubric, matches, words.least, how=covers)
             covered = [pair[0] for pair in pairs]
             tasks[task] = {
                 "n_points": len(points.texts),
@@ -233,10 +254,14 @@ def read_experts(path: Path) -> dict[str, Claims]:
         key, weight = str(row.get("id") or len(points) + 1), row.get("weight", 1)
         if key in points:
             raise InputError("the point's id stands twice in the task", where=place, got=repr(key))
-        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or weight < 0:
+        try:
+            share = decimal_fraction(weight)
+        except ValueError:
+            share = Fraction(-1)
+        if share < 0:
             raise InputError("not a weight", where=f"{place}, field weight", expected="a number, 0 or more")
         points[key] = row["text"]
-        weights.setdefault(row["task_id"], {})[key] = Fraction(weight)
+        weights.setdefault(row["task_id"], {})[key] = share
     if not texts:
         raise InputError("the list is empty", where=str(path), expected="at least one point")
     return {task: Claims(points, weights[task]) for task, points in texts.items()}
@@ -257,9 +282,11 @@ def _compared(task: str, one: Claims, other: Claims, matches: Matches | None, le
     return compare(one, other, _pairs(task, one, other, matches, least))
 
 
-def _pairs(task: str, one: Claims, other: Claims, matches: Matches | None, least: float) -> list[Pair]:
+def _pairs(
+    task: str, one: Claims, other: Claims, matches: Matches | None, least: float, *, how: Similarity = same
+) -> list[Pair]:
     if matches is None:
-        return match(one.texts, other.texts, least=least)
+        return match(one.texts, other.texts, least=least, how=how)
     return known(task, matches.pairs.get(task, ()), one.texts, other.texts)
 
 

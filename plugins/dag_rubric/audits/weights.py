@@ -1,8 +1,8 @@
 """`core.audit weights TASKS|RUN…`: how much hangs on the choice of a weight scheme?
 
 Of tasks: the largest share that a node has, and the effective number of nodes, 1 / Σ w² (Kish 1965; the inverse of
-Herfindahl's index). Of runs: every system's score and rank under every scheme, and the rank flips: pairs of systems
-whose order is another than under the scheme that the first run was scored with.
+Herfindahl's index). Of runs: every system's score and rank under every scheme, and the rank flips: pairs of
+systems whose order is another than under the scheme that the first run was scored with.
 """
 
 from __future__ import annotations
@@ -89,7 +89,10 @@ class WeightSensitivity:
     def _of_runs(self, folders: Sequence[Path], text: str, gamma: Fraction) -> Report:
         from core.rescore import read_run
 
-        rubrics = {task.id: Rubric.of(task) for folder in folders for task in read_run(folder).tasks}
+        # forms of one task share its rubric
+        rubrics = {
+            str(task.labels["task"]): Rubric.of(task) for folder in folders for task in read_run(folder).tasks
+        }
         schemes = [
             scheme
             for scheme in SCHEMES

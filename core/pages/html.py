@@ -1,0 +1,214 @@
+"""HTML to text: what a reader sees on a page, by two extractors, and the readable part of it for the judge.
+
+Page text is what a browser shows to whoever opens everything that can be opened: tables, `details`, buttons,
+captions. It is not scripts, styles, comments, templates, `noscript` (browsers run scripts), what an attribute or
+an inline style hides, the options of a form, nor alternative texts: nobody reads those on the page. Readings above
+signs (ruby) and marks of footnotes are left out of the first text, since those who quote leave them out, and stand
+in the second. An excerpt is looked for in both.
+
+Parsers take quadratic time for elements nested thousands deep and for elements with thousands of attributes; a
+page that has them is refused before a parser sees it.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from core.pages.markup import BLOCKS, CELLS, INVISIBLE
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+#: Raised when a page may come out differently.
+HTML_VERSION: Final = 1
+
+#: Beyond these, finding the readable part takes seconds and finds little: the fullest text serves.
+_READABLE_CHARS: Final = 2_000_000
+_READABLE_ELEMENTS: Final = 20_000
+#: A readable part shorter than this, or than this share of the page, has missed it where there is more.
+_TOO_SHORT: Final = 250
+_TOO_SMALL_A_SHARE: Final = 0.05
+
+_HIDING: Final = re.compile(r"(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+_NOTE: Final = re.compile(r"\s*[\[(]?\s*(?:(?:note )?\d{1,3}|[a-z*†‡§])\s*[\])]?\s*", re.IGNORECASE)
+_BLANKS: Final = re.compile(r"[ \t\n\r\f]+")
+_BLANKS_IN_LINE: Final = re.compile(r"[ \t]{2,}")
+_LINE_ENDS: Final = re.compile(r"[ \t]*\n[ \t\n]*")
+
+#: What is told of a page, and the names of the meta tags that tell it, best first.
+_METADATA: Final = {
+    "description": ("description", "og:description", "dc.description"),
+    "author": ("author", "article:author", "dc.creator", "citation_author"),
+    "published": ("article:published_time", "date", "dc.date", "dc.date.issued", "citation_publication_date"),
+    "modified": ("article:modified_time", "last-modified", "og:updated_time"),
+    "site": ("og:site_name", "application-name"),
+}
+_LONGEST_VALUE: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlText:
+    """What an HTML page says. `texts` are its whole text by extractor; `main` is its readable part.
+
+    `without_scripts` is what it shows to a browser that runs no scripts, and `title` may be empty.
+    """
+
+    title: str
+    metadata: tuple[tuple[str, str], ...]
+    texts: tuple[tuple[str, str], ...]
+    main: str
+    without_scripts: str
+    has_scripts: bool
+
+
+def read_html(markup: str) -> HtmlText:
+    """Read a page that core.pages.markup.why_not_parsed has nothing against."""
+    from resiliparse.extract.html2text import extract_plain_text
+    from selectolax.lexbor import LexborHTMLParser
+
+    tree = LexborHTMLParser(markup)
+    title, metadata = _title(tree), tuple(_metadata(tree))
+    without_scripts = " ".join(_text(node) for node in tree.css("noscript"))[:_LONGEST_VALUE]
+    has_scripts = tree.css_first("script") is not None
+    seen, unseen = _visible_text(tree)
+    if unseen:
+        # the other extractors know fewer ways to hide something
+        for node in unseen:
+            node.decompose()
+        markup = tree.html or ""
+    other = extract_plain_text(markup, preserve_formatting=True, alt_texts=False, list_bullets=False)
+    return HtmlText(
+        title=title,
+        metadata=metadata,
+        texts=(("selectolax", seen), ("resiliparse", other)),
+        main=_readable(markup, tree, max(seen, other, key=len)),
+        without_scripts=without_scripts,
+        has_scripts=has_scripts,
+    )
+
+
+def _visible_text(tree: LexborHTMLParser) -> tuple[str, list[LexborNode]]:
+    """The text that a reader sees, and the elements that were passed over because they are hidden."""
+    body = tree.body or tree.root
+    if body is None:
+        return "", []
+    hidden = {node.mem_id for node in _hidden(tree)}
+    notes = {node.mem_id for node in _notes(tree)}
+    pieces: list[str] = []
+    unseen: list[LexborNode] = []
+    node: LexborNode | None = body
+    while node is not None:
+        tag = node.tag or ""
+        child = None
+        if tag == "-text":
+            pieces.append(_BLANKS.sub(" ", node.text_content or ""))
+        elif node.mem_id in hidden:
+            unseen.append(node)
+        elif not (tag.startswith("-") or tag in INVISIBLE or node.mem_id in notes):
+            pieces.append("\n" if tag in BLOCKS or tag == "br" else "")
+            child = node.child
+            if child is None:
+                pieces.append(_after(tag))
+        node = child or _next(node, body, pieces)
+    return _tidy("".join(pieces)), unseen
+
+
+def _next(node: LexborNode, body: LexborNode, pieces: list[str]) -> LexborNode | None:
+    """The element or text that follows a node which is done with; what is left on the way there is ended."""
+    while node.mem_id != body.mem_id:
+        following = node.next
+        if following is not None:
+            return following
+        parent = node.parent
+        if parent is None:
+            return None
+        node = parent
+        pieces.append(_after(node.tag or ""))
+    return None
+
+
+def _after(tag: str) -> str:
+    if tag in BLOCKS:
+        return "\n"
+    return "\t" if tag in CELLS else ""
+
+
+def _tidy(text: str) -> str:
+    text = _BLANKS_IN_LINE.sub(lambda run: "\t" if "\t" in run[0] else " ", text)
+    return _LINE_ENDS.sub("\n", text).strip()
+
+
+def _hidden(tree: LexborHTMLParser) -> Iterator[LexborNode]:
+    """Elements that a reader does not see."""
+    yield from tree.css("noscript, template, dialog:not([open]), select, datalist, textarea")
+    for node in tree.css("[hidden]"):
+        if (node.attributes.get("hidden") or "").lower() != "until-found":
+            yield node
+    for node in tree.css("[style]"):
+        if _HIDING.search(node.attributes.get("style") or ""):
+            yield node
+
+
+def _notes(tree: LexborHTMLParser) -> Iterator[LexborNode]:
+    """Marks of footnotes: their text is none of the sentence that they stand in."""
+    for node in tree.css("sup"):
+        if node.css_first('a[href*="#"]') is not None and _NOTE.fullmatch(node.text()):
+            yield node
+
+
+def _title(tree: LexborHTMLParser) -> str:
+    """The page's title, else the one for those who share it, else its first heading."""
+    for selector in ("head > title", 'meta[property="og:title"]', 'meta[name="twitter:title"]', "h1"):
+        node = tree.css_first(selector)
+        if node is not None and (title := _text(node) or _one_line(node.attributes.get("content"))):
+            return title
+    return ""
+
+
+def _text(node: LexborNode) -> str:
+    return _one_line(node.text())
+
+
+def _one_line(text: str | None) -> str:
+    return " ".join((text or "").split())[:_LONGEST_VALUE]
+
+
+def _metadata(tree: LexborHTMLParser) -> Iterator[tuple[str, str]]:
+    said: dict[str, str] = {}
+    for node in tree.css("meta[content]"):
+        attributes = node.attributes
+        name = (attributes.get("name") or attributes.get("property") or "").lower()
+        if name and (value := _one_line(attributes.get("content"))):
+            said.setdefault(name, value)
+    for key, names in _METADATA.items():
+        value = next((said[name] for name in names if name in said), "")
+        if value:
+            yield key, value
+    root = tree.css_first("html[lang]")
+    if root is not None and (language := _one_line(root.attributes.get("lang"))):
+        yield "language", language
+
+
+def _readable(markup: str, tree: LexborHTMLParser, fullest: str) -> str:
+    """The readable part of a page; its fullest text where there is none or it has missed the page."""
+    if len(markup) > _READABLE_CHARS or len(tree.css("body *")) > _READABLE_ELEMENTS:
+        return fullest
+    main = _trafilatura(markup) or ""
+    missed = len(main) < max(_TOO_SHORT, _TOO_SMALL_A_SHARE * len(fullest)) and len(main) < len(fullest)
+    return fullest if missed else main
+
+
+def _trafilatura(markup: str) -> str | None:
+    import trafilatura
+
+    for name in ("trafilatura", "htmldate", "courlan", "justext"):
+        # what it has to say of a page's markup is of no use to anybody
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        return trafilatura.extract(markup, fast=True, include_comments=False, include_tables=True)
+    except Exception:  # noqa: BLE001 - hostile markup; the fullest text serves as well
+        return None
