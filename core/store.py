@@ -23,6 +23,7 @@ from typing import Any, Final, Literal
 
 from core.errors import InputError
 
+_MAGIC: Final = b"SQLite format 3\0"
 SCHEMA_VERSION: Final = 1
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS submission (
@@ -100,6 +101,12 @@ class Store:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"can't hold a store: {error.strerror}", where=str(path.parent)) from None
+        if path.is_file() and path.stat().st_size:
+            with path.open("rb") as file:
+                if file.read(len(_MAGIC)) != _MAGIC:  # SQLite itself would write over a short text
+                    raise InputError(
+                        "the file is no store", where=str(path), expected="an SQLite file, or none yet"
+                    )
         try:
             self._db = sqlite3.connect(path, timeout=60, isolation_level=None)
             self._db.execute("PRAGMA journal_mode=WAL")

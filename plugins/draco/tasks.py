@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 from core.errors import InputError
 from core.model import Task
 from core.resources import resolve
+from core.strict_json import parse, shown
+from core.taskfile import Placed
 from plugins.draco import sources
 from plugins.draco.leaks import BLOCKED
-from plugins.draco.strict_json import parse, shown
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -38,7 +39,7 @@ class DracoTasks:
         return iter(tasks_of(sources.rows(self._source, self._revision), where=self._source))
 
 
-def tasks_of(rows: Iterable[sources.Placed], *, where: str) -> list[Task]:
+def tasks_of(rows: Iterable[Placed], *, where: str) -> list[Task]:
     """Checked tasks of unchecked rows; `where` names the source if it has no row."""
     tasks: list[Task] = []
     places: dict[str, str] = {}

@@ -16,10 +16,10 @@ from typing import Final
 LARGEST: Final = 150
 #: Likeness (0…100, of the sorted words) at which two values are brought together; raised where too many are.
 LIKENESS: Final = (70, 80, 90)
+#: Likest values that a value is brought together with; others come in through these.
+NEAREST: Final = 32
 #: A word that no more values than this have brings them together.
 RARE: Final = 6
-#: Rows of the table of likenesses that are made at a time, so that 10,000 values take megabytes and not gigabytes.
-_ROWS: Final = 256
 
 
 class Groups:
@@ -96,15 +96,12 @@ def _windows(members: Sequence[int], folded: Sequence[str], largest: int) -> lis
 
 
 def _alike(texts: Sequence[str], likeness: int) -> Iterator[tuple[int, int]]:
-    import numpy as np
     from rapidfuzz import fuzz, process
 
-    for start in range(0, len(texts), _ROWS):
-        rows = texts[start : start + _ROWS]
-        table = process.cdist(rows, texts[start:], scorer=fuzz.ratio, score_cutoff=likeness, dtype=np.uint8)
-        for row, column in np.argwhere(table):
-            if column > row:
-                yield start + int(row), start + int(column)
+    for row, text in enumerate(texts):
+        others = texts[row + 1 :]
+        for _, _, place in process.extract(text, others, scorer=fuzz.ratio, score_cutoff=likeness, limit=NEAREST):
+            yield row, row + 1 + place
 
 
 def _sharing(texts: Sequence[str]) -> Iterator[list[int]]:

@@ -42,7 +42,7 @@ def test_layers(path: Path) -> None:
     ("heavy", "allowed"),
     [
         ("litellm", {"core/judge/via_litellm.py"}),
-        ("datasets", {"core/taskfile.py", "plugins/draco/sources.py"}),
+        ("datasets", {"core/taskfile.py"}),
         ("httpx_aiohttp", {"core/http.py"}),
         ("numpy", {"core/stats.py"}),
         ("sqlite3", {"core/store.py"}),

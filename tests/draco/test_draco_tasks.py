@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from draco_helpers import row, rubric
 
+from core import taskfile
 from core.errors import InputError
 from core.model import Task
-from plugins.draco import leaks, sources
+from plugins.draco import leaks
 from plugins.draco.rubric import criteria_of
 from plugins.draco.tasks import DracoTasks, schema
 
@@ -298,7 +299,7 @@ def test_a_file_that_is_not_there_is_refused_with_the_choices(tmp_path: Path) ->
 
 
 def test_a_packed_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "MAX_BYTES", 1000)
+    monkeypatch.setattr(taskfile, "MAX_BYTES", 1000)
     path = tmp_path / "tasks.jsonl.gz"
     path.write_bytes(gzip.compress(b" " * 100_000))
     with pytest.raises(InputError, match="too large"):
