@@ -14,7 +14,7 @@ from typing import Final
 HELP: Final = """\
 python -m core.run KEY=VALUE…       run a benchmark on a system and score it with a judge
 
-  python -m core.run experiment=demo                                embedded demo: no key, no network
+  python -m core.run experiment=demo         embedded demo (also demo_draco, demo_dag): no key, no network
   python -m core.run benchmark=draco system=chat system.model=MODEL sample=10 budget.usd=50
   python -m core.run benchmark=draco system=replay system.path=submissions.jsonl judge=gpt
   python -m core.run -m benchmark=draco system=replay system.path=FILE judge=gemini,gpt   sweep

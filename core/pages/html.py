@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -36,8 +36,15 @@ _TOO_SMALL_A_SHARE: Final = 0.05
 _HIDING: Final = re.compile(r"(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _NOTE: Final = re.compile(r"\s*[\[(]?\s*(?:(?:note )?\d{1,3}|[a-z*†‡§])\s*[\])]?\s*", re.IGNORECASE)
 _BLANKS: Final = re.compile(r"[ \t\n\r\f]+")
-_BLANKS_IN_LINE: Final = re.compile(r"[ \t]{2,}")
-_LINE_ENDS: Final = re.compile(r"[ \t]*\n[ \t\n]*")
+#: Signs put into the tree where a line and a cell end; control characters were left out of its markup.
+_NEW_LINE: Final = "\x1e"
+_NEW_CELL: Final = "\x1f"
+_LINE_ENDS: Final = re.compile(r"[ \t]*\x1e[ \t\x1e]*")
+_CELL_ENDS: Final = re.compile(r" ?\x1f[ \x1f]*")
+
+_INVISIBLE: Final = ", ".join(sorted(INVISIBLE))
+_BLOCKS: Final = ", ".join(sorted(BLOCKS))
+_CELLS: Final = ", ".join(sorted(CELLS))
 
 #: What is told of a page, and the names of the meta tags that tell it, best first.
 _METADATA: Final = {
@@ -74,90 +81,74 @@ def read_html(markup: str) -> HtmlText:
     title, metadata = _title(tree), tuple(_metadata(tree))
     without_scripts = " ".join(_text(node) for node in tree.css("noscript"))[:_LONGEST_VALUE]
     has_scripts = tree.css_first("script") is not None
-    seen, unseen = _visible_text(tree)
+    unseen = list(_topmost(_hidden(tree)))
     if unseen:
         # the other extractors know fewer ways to hide something
         for node in unseen:
             node.decompose()
         markup = tree.html or ""
     other = extract_plain_text(markup, preserve_formatting=True, alt_texts=False, list_bullets=False)
+    is_large = len(markup) > _READABLE_CHARS or len(tree.css("body *")) > _READABLE_ELEMENTS
+    seen = _visible_text(tree)
+    fullest = max(seen, other, key=len)
     return HtmlText(
         title=title,
         metadata=metadata,
         texts=(("selectolax", seen), ("resiliparse", other)),
-        main=_readable(markup, tree, max(seen, other, key=len)),
+        main=fullest if is_large else _readable(markup, fullest),
         without_scripts=without_scripts,
         has_scripts=has_scripts,
     )
 
 
-def _visible_text(tree: LexborHTMLParser) -> tuple[str, list[LexborNode]]:
-    """The text that a reader sees, and the elements that were passed over because they are hidden."""
-    body = tree.body or tree.root
-    if body is None:
-        return "", []
-    hidden = {node.mem_id for node in _hidden(tree)}
-    notes = {node.mem_id for node in _notes(tree)}
-    pieces: list[str] = []
-    unseen: list[LexborNode] = []
-    node: LexborNode | None = body
-    while node is not None:
-        tag = node.tag or ""
-        child = None
-        if tag == "-text":
-            pieces.append(_BLANKS.sub(" ", node.text_content or ""))
-        elif node.mem_id in hidden:
-            unseen.append(node)
-        elif not (tag.startswith("-") or tag in INVISIBLE or node.mem_id in notes):
-            pieces.append("\n" if tag in BLOCKS or tag == "br" else "")
-            child = node.child
-            if child is None:
-                pieces.append(_after(tag))
-        node = child or _next(node, body, pieces)
-    return _tidy("".join(pieces)), unseen
-
-
-def _next(node: LexborNode, body: LexborNode, pieces: list[str]) -> LexborNode | None:
-    """The element or text that follows a node which is done with; what is left on the way there is ended."""
-    while node.mem_id != body.mem_id:
-        following = node.next
-        if following is not None:
-            return following
-        parent = node.parent
-        if parent is None:
-            return None
-        node = parent
-        pieces.append(_after(node.tag or ""))
-    return None
-
-
-def _after(tag: str) -> str:
-    if tag in BLOCKS:
-        return "\n"
-    return "\t" if tag in CELLS else ""
-
-
-def _tidy(text: str) -> str:
-    text = _BLANKS_IN_LINE.sub(lambda run: "\t" if "\t" in run[0] else " ", text)
+def _visible_text(tree: LexborHTMLParser) -> str:
+    """The text that a reader sees. The tree is used up."""
+    for node in list(_topmost([*tree.css(_INVISIBLE), *_notes(tree)])):
+        node.decompose()
+    for node in tree.css(_BLOCKS):
+        node.insert_before(_NEW_LINE)
+        node.insert_after(_NEW_LINE)
+    for node in tree.css("br"):
+        node.insert_before(_NEW_LINE)
+    for node in tree.css(_CELLS):
+        node.insert_after(_NEW_CELL)
+    body = tree.body
+    text = _BLANKS.sub(" ", body.text() if body is not None else "")
+    text = _CELL_ENDS.sub("\t", text)
     return _LINE_ENDS.sub("\n", text).strip()
 
 
-def _hidden(tree: LexborHTMLParser) -> Iterator[LexborNode]:
-    """Elements that a reader does not see."""
-    yield from tree.css("noscript, template, dialog:not([open]), select, datalist, textarea")
-    for node in tree.css("[hidden]"):
-        if (node.attributes.get("hidden") or "").lower() != "until-found":
-            yield node
-    for node in tree.css("[style]"):
-        if _HIDING.search(node.attributes.get("style") or ""):
+def _topmost(nodes: Sequence[LexborNode]) -> Iterator[LexborNode]:
+    """Those nodes that none of the others holds: taking them away takes the others away too."""
+    chosen = {node.mem_id for node in nodes}
+    held: dict[int, bool] = {}  # what is known of the nodes above, so that no way up is gone twice
+    for node in nodes:
+        way: list[int] = []
+        above = node.parent
+        while above is not None and above.mem_id not in chosen and above.mem_id not in held:
+            way.append(above.mem_id)
+            above = above.parent
+        is_held = above is not None and held.get(above.mem_id, True)
+        held.update(dict.fromkeys(way, is_held))
+        if not is_held:
             yield node
 
 
-def _notes(tree: LexborHTMLParser) -> Iterator[LexborNode]:
+def _hidden(tree: LexborHTMLParser) -> list[LexborNode]:
+    """Elements that a reader does not see, though they may hold text."""
+    found = tree.css("noscript, template, dialog:not([open]), select, datalist, textarea")
+    found += [n for n in tree.css("[hidden]") if (n.attributes.get("hidden") or "").lower() != "until-found"]
+    found += [n for n in tree.css("[style]") if _HIDING.search(n.attributes.get("style") or "")]
+    return found
+
+
+def _notes(tree: LexborHTMLParser) -> list[LexborNode]:
     """Marks of footnotes: their text is none of the sentence that they stand in."""
-    for node in tree.css("sup"):
-        if node.css_first('a[href*="#"]') is not None and _NOTE.fullmatch(node.text()):
-            yield node
+    return [
+        node
+        for node in tree.css("sup")
+        if node.css_first('a[href*="#"]') is not None and _NOTE.fullmatch(node.text())
+    ]
 
 
 def _title(tree: LexborHTMLParser) -> str:
@@ -193,10 +184,8 @@ def _metadata(tree: LexborHTMLParser) -> Iterator[tuple[str, str]]:
         yield "language", language
 
 
-def _readable(markup: str, tree: LexborHTMLParser, fullest: str) -> str:
+def _readable(markup: str, fullest: str) -> str:
     """The readable part of a page; its fullest text where there is none or it has missed the page."""
-    if len(markup) > _READABLE_CHARS or len(tree.css("body *")) > _READABLE_ELEMENTS:
-        return fullest
     main = _trafilatura(markup) or ""
     missed = len(main) < max(_TOO_SHORT, _TOO_SMALL_A_SHARE * len(fullest)) and len(main) < len(fullest)
     return fullest if missed else main

@@ -21,8 +21,8 @@ INVISIBLE: Final = _names(
 #: Elements that begin a new line and end it.
 BLOCKS: Final = _names(
     """
-    address article aside blockquote body button caption center dd details dialog dir div dl dt fieldset figcaption
-    figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol p pre search section
+    address article aside blockquote button caption center dd details dialog dir div dl dt fieldset figcaption
+    figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu nav ol p pre search section
     summary table tbody text tfoot thead tr ul
     """
 )

@@ -68,8 +68,12 @@ class Word:
     end: int
 
     @property
+    def has_digit(self) -> bool:
+        return any(char.isdecimal() for char in self.text)
+
+    @property
     def is_number(self) -> bool:
-        return any(char.isdecimal() for char in self.text) or self.text in _NUMBER_WORDS
+        return self.has_digit or self.text in _NUMBER_WORDS
 
     @property
     def is_negation(self) -> bool:
@@ -97,7 +101,7 @@ def _number(text: str) -> str:
 
 def what_matters(words: Iterable[Word]) -> list[str]:
     """The numbers and negations among words, in order."""
-    return [word.text for word in words if word.is_negation or any(char.isdecimal() for char in word.text)]
+    return [word.text for word in words if word.is_negation or word.has_digit]
 
 
 def joined_thousands(numbers: list[str]) -> list[str]:
@@ -134,7 +138,9 @@ def cut_changes(text: str, start: int, end: int) -> bool:
     for cut, whole in ((inside[0], first), (inside[-1], last)):
         if whole is None or cut.text == whole.text:
             continue
-        if cut.is_number or whole.is_number or cut.is_negation != whole.is_negation:
+        if cut.has_digit or whole.has_digit or (cut.is_number and whole.is_number):
+            return True
+        if cut.is_negation != whole.is_negation:
             return True
         if turned_by_prefix(cut.text, whole.text):
             return True

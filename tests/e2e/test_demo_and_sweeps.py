@@ -29,7 +29,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("experiment", ["demo", "demo_draco"])
+@pytest.mark.parametrize("experiment", ["demo", "demo_draco", "demo_dag", "demo_wandr"])
 def test_a_demo_needs_no_key_no_network_and_writes_only_its_folder(tmp_path: Path, experiment: str) -> None:
     home = tmp_path / "home"
     work = tmp_path / "work"

@@ -412,6 +412,8 @@ def test_words(text: str, words: list[str]) -> None:
         ("a notable", "a not", True),
         ("non-toxic", "toxic", True),
         ("the heart of war", "art of war", False),
+        ("with sixty cranes", "with six", True),
+        ("Every second pilot", "econd pilot", False),
         ("12 people", "12 people", False),
         ("… ", "…", False),
     ],
