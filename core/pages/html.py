@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import logging
 import re
+import socket
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -191,8 +193,23 @@ def _readable(markup: str, fullest: str) -> str:
     return fullest if missed else main
 
 
+@contextmanager
+def _no_probing() -> Iterator[None]:
+    """While urllib3 is imported, which trafilatura brings: it opens a socket to learn whether there is IPv6.
+
+    A run over fixtures opens none, and nothing here speaks through urllib3.
+    """
+    known = socket.has_ipv6
+    socket.has_ipv6 = False
+    try:
+        yield
+    finally:
+        socket.has_ipv6 = known
+
+
 def _trafilatura(markup: str) -> str | None:
-    import trafilatura
+    with _no_probing():
+        import trafilatura
 
     for name in ("trafilatura", "htmldate", "courlan", "justext"):
         # what it has to say of a page's markup is of no use to anybody

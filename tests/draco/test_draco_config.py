@@ -104,7 +104,7 @@ def test_models_are_known_to_litellm() -> None:
     assert unknown == {}
 
 
-@pytest.mark.parametrize("name", ["demo", "demo_draco"])
+@pytest.mark.parametrize("name", ["demo_draco"])
 def test_the_demo_needs_nothing_but_the_package(name: str) -> None:
     tree = compose([f"experiment={name}"])
     assert tree["benchmark"]["source"] == "sample"
