@@ -8,7 +8,8 @@ entry point of the group `leadline` in its distribution:
 
 Register hooks are called once, when the plugin is loaded. They get `register(name, factory)`; a factory is
 called only when a run asks for the name, as `factory(config, services)` (core/services.py), so heavy imports
-belong into it (an audit's, as `factory()`). Observers see a run go by and can't change it; what they raise is logged and ignored.
+belong into it (an audit's is called as `factory()`). Observers see a run go by and can't change it; what
+they raise is logged and ignored.
 `LEADLINE_DISABLE_PLUGINS=a,b` keeps plugins from being loaded; `python -m core.list plugins` shows them.
 """
 
@@ -74,8 +75,8 @@ def register_judges(register: Register) -> None:
 def register_audits(register: Register) -> None:
     """Name the factories of audits: `python -m core.audit NAME …`.
 
-    Optional. The factory gets nothing; it returns an audit (core/audit.py): what it does, its arguments, and how it
-    makes a report of them.
+    Optional. The factory gets nothing; it returns an audit (core/audit.py): what it does, its arguments, and how
+    it makes a report of them.
     """
 
 

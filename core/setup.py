@@ -50,7 +50,7 @@ class Plan:
     repeats: int
     estimate: preflight.Estimate
     warnings: tuple[str, ...]
-    ignored: preflight.Ignored = preflight.Ignored()
+    ignored: preflight.Ignored
 
     def tasks_digest(self) -> str:
         """What the chosen tasks are, to the letter."""
@@ -107,9 +107,14 @@ def prepare(config: RunConfig, plugins: PluginManager, clock: Clock | None = Non
     if rows is not None:
         path = str(config.judge.plain().get("path"))
         ignored = preflight.check_recorded(
-            rows(), tasks, grader, source_ids={task.id for task in source}, attempts=config.attempts, repeats=repeats,
+            rows(),
+            tasks,
+            grader,
+            source_ids={task.id for task in source},
+            attempts=config.attempts,
+            repeats=repeats,
             path=path,
-        )  # fmt: skip
+        )
         if ignored.foreign:
             warnings.append(f"{ignored.foreign} recorded judgements belong to no task, attempt or repeat: ignored")
     cost = preflight.estimate(config, tasks, system=system, judge=judge, grader=grader, repeats=repeats)

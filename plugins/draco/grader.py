@@ -10,10 +10,11 @@ from core.flow import as_done
 from core.fold import score_of_runs
 from core.judge.question import Question
 from core.judge.rows import by_rule, judgement
+from core.judge.shown import Shown
 from core.model import BY_RULE, GRADED, Judgement, Submission, Task, TaskScore
 from core.services import JudgeDesk
 from plugins.draco import leaks
-from plugins.draco.prompt import MET, Shared, question
+from plugins.draco.prompt import MET, question
 from plugins.draco.rubric import criteria_of
 from plugins.draco.scoring import coverage_of, metric_names, run_scores
 
@@ -42,7 +43,7 @@ class DracoGrader:
         """The questions of one repeat, in the rubric's order; none where a rule decides."""
         if submission.status not in GRADED:
             return []
-        shared = Shared(task, submission)
+        shared = Shown(task.prompt, submission)
         return [question(task, submission, repeat, criterion, shared) for criterion in criteria_of(task)]
 
     def unit_schema(self, task: Task, unit: str) -> Mapping[str, Any] | None:

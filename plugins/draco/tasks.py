@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from core.conform import conform
 from core.errors import InputError
 from core.model import Task
 from core.resources import resolve
@@ -44,7 +45,7 @@ def tasks_of(rows: Iterable[Placed], *, where: str) -> list[Task]:
     tasks: list[Task] = []
     places: dict[str, str] = {}
     for place, row in rows:
-        _check(row, _row_validator(), place)
+        conform(row, _row_validator(), place)
         if (known := places.get(row["id"])) is not None:
             raise InputError(
                 "the task id stands twice",
@@ -54,7 +55,7 @@ def tasks_of(rows: Iterable[Placed], *, where: str) -> list[Task]:
             )
         places[row["id"]] = place
         rubric = parse(row["answer"], where=f"{place}, field answer", expected="JSON text of the rubric")
-        _check(rubric, _rubric_validator(), place, field="answer")
+        conform(rubric, _rubric_validator(), place, field="answer")
         _check_rubric(rubric, place)
         tasks.append(_task(row, rubric, index=len(tasks)))
     if not tasks:
@@ -103,31 +104,6 @@ def _rubric_validator() -> Validator:
     from jsonschema import Draft202012Validator
 
     return Draft202012Validator(schema()["properties"]["answer"]["contentSchema"])
-
-
-def _check(value: Any, validator: Validator, place: str, *, field: str = "") -> None:
-    """Raise InputError for the first part of `value` that its schema refuses, or that can't be UTF-8."""
-    for error in validator.iter_errors(value):
-        path = list(error.absolute_path)
-        part: Any = error.schema
-        instance: Any = error.instance
-        if error.validator == "required":
-            missing = next(name for name in part["required"] if name not in instance)
-            where = _where(place, field, [*path, missing])
-            expected = part["properties"][missing]["description"]
-            raise InputError("the field is missing", where=where, expected=expected, got="no such field")
-        raise InputError(
-            "the value is refused",
-            where=_where(place, field, path),
-            expected=part["description"],
-            got=shown(error.instance),
-        )
-    try:
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except (UnicodeEncodeError, TypeError) as error:
-        raise InputError(
-            "a text holds half a character (a lone surrogate)", where=_where(place, field, []), got=str(error)
-        ) from error
 
 
 def _check_rubric(rubric: Mapping[str, Any], place: str) -> None:
@@ -186,11 +162,3 @@ def _can_be_divided(weights: Iterable[float]) -> bool:
         return math.isfinite(100 * math.fsum(sizes) / min(sizes))
     except OverflowError:
         return False
-
-
-def _where(place: str, field: str, path: Iterable[str | int]) -> str:
-    """`<place>, field answer.sections[0].criteria[2].weight`."""
-    text = field
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return f"{place}, field {text}" if text else place

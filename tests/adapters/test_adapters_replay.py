@@ -67,7 +67,7 @@ def test_an_effort_that_no_line_has_is_refused(
     if accepted:
         assert system.check() == []
         return
-    with pytest.raises(InputError, match="'hgh'.*one of low"):
+    with pytest.raises(InputError, match=r"'hgh'.*one of low"):
         system.check()
 
 

@@ -79,15 +79,23 @@ def error(
     return Behaviour("reply", status=status, headers=headers, body=body)
 
 
+#: What is answered to a question whose form stands in its text alone.
+_ASKED_IN_WORDS: Final[Mapping[str, Any]] = {
+    "explanation": {"type": "string"},
+    "met": {"type": "boolean"},
+    "verdict": {"enum": ["MET", "UNMET"]},
+}
+
+
 def verdict(body: Body) -> dict[str, Any]:
     """The verdict on a question: the same for the same last message, whatever the order of questions.
 
-    Fills the fields of the schema that the request names; `explanation` and `met` when it names none.
+    Fills the fields of the schema that the request names; those of `_ASKED_IN_WORDS` when it names none.
     """
     last = str(body["messages"][-1]["content"])
     met = hashlib.sha256(last.encode("utf-8", "replace")).digest()[0] % 2 == 0
     asked = (body.get("response_format") or {}).get("json_schema", {}).get("schema", {})
-    fields = asked.get("properties") or {"explanation": {"type": "string"}, "met": {"type": "boolean"}}
+    fields = asked.get("properties") or _ASKED_IN_WORDS
     return {name: _value(schema, met) for name, schema in fields.items()}
 
 
