@@ -14,7 +14,7 @@ out. Text files that it leaves in `output_dir` become the submission's `files`. 
     a submission line                       that line, whatever the exit code
     exit code 0, no line                    completed when there are files, else empty
     another exit code or a signal, no line  error (crash): no number, not a score of 0
-    a last line that is no submission, too much output, files that can't be read   error (malformed)
+    a last line that is no submission, too much output, too many files   error (malformed)
     the time is up                          timed_out
 
 To report an error that is not an answer (no key, a rate limit) it writes the status `error` with an
@@ -187,7 +187,7 @@ class Command:
 
     def _row(self, task: Task, attempt: int, line: bytes | None, left: Collected) -> Submission:
         if left.skipped:
-            self._services.log.warning("output_links_skipped", task_id=task.id, names=list(left.skipped[:10]))
+            self._services.log.warning("output_files_skipped", task_id=task.id, names=list(left.skipped[:10]))
         mine = {"task_id": task.id, "attempt": attempt, "files": {}}
         row = read_line(json.dumps(mine).encode() if line is None else line, mine)
         for name, expected, got in (("task_id", task.id, row.task_id), ("attempt", attempt, row.attempt)):

@@ -144,6 +144,8 @@ def _tasks(overrides: Sequence[str], plugins: Any) -> None:
     labels: Counter[str] = Counter()
     for task in tasks:
         for label, value in task.labels.items():
+            if label.endswith("-value"):
+                continue  # numbers, nearly one a task
             labels.update(f"{label}={item}" for item in ([value] if isinstance(value, str) else value))
         shown = "; ".join(
             f"{label}={value if isinstance(value, str) else ','.join(value)}"
