@@ -35,6 +35,7 @@ from plugins.wandr.prompt import Named, question
 from plugins.wandr.scoring import PAGE, RECORD, Reading
 from plugins.wandr.settings import settings_of
 from plugins.wandr.submission import parse
+from plugins.wandr.tasks import describe
 from plugins.wandr.tree import required_records, tree_of
 
 PAGE_SCHEMA: Final[Mapping[str, Any]] = {
@@ -88,6 +89,10 @@ class WandrGrader:
         """A question of each node about a page of usual length: what a run is priced by before it has pages."""
         stand_in = Submission(task_id=task.id, text="-")
         return [evidence.typical_question(node, stand_in) for node in tree_of(task).walk()]
+
+    def describe(self, task: Task) -> str:
+        """The task's hierarchies and counts in one line, for `core.list tasks`."""
+        return describe(task)
 
     def unit_schema(self, task: Task, unit: str) -> Mapping[str, Any] | None:
         """The JSON Schema of a unit's verdict; None when the task can't have such a unit."""
