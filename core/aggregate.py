@@ -95,9 +95,11 @@ def values(scores: Iterable[TaskScore], name: str) -> list[float]:
 
 def by_rule_warnings(scores: Sequence[TaskScore], meaning: str) -> Iterable[str]:
     """One warning where answers were scored without a judge; `meaning` says what such an answer's number is."""
-    kinds = Counter(flag for score in scores for flag in score.flags if flag in BY_RULE)
+    # where `system.on_failure=missing` turns the rule off, such a task has no number
+    ruled = [score for score in scores if score.status != "error"]
+    kinds = Counter(flag for score in ruled for flag in score.flags if flag in BY_RULE)
     if kinds:
-        n_found = sum(any(flag in BY_RULE for flag in score.flags) for score in scores)
+        n_found = sum(any(flag in BY_RULE for flag in score.flags) for score in ruled)
         listed = ", ".join(f"{status} {count}" for status, count in sorted(kinds.items()))
         yield (
             f"{n_found} of {len(scores)} tasks with answers decided by rule, without a judge ({listed}): {meaning}"

@@ -25,6 +25,8 @@ class Attempt:
     status: str | None
     score: TaskScore
     has_score: bool
+    cost_usd: float | None = None
+    latency_s: float | None = None
 
 
 def mean(values: Iterable[float | None]) -> float | None:
@@ -82,7 +84,12 @@ def by_repeat(judgements: Iterable[Judgement]) -> dict[int, list[Judgement]]:
 
 
 def score_of_runs(
-    task: Task, runs: Sequence[RunScore], *, coverage_by: CoverageBy, flags: Iterable[str] = ()
+    task: Task,
+    runs: Sequence[RunScore],
+    *,
+    coverage_by: CoverageBy,
+    flags: Iterable[str] = (),
+    notes: Iterable[str] = (),
 ) -> TaskScore:
     """One attempt's score: the mean of its repeats. What a grader's `score` returns."""
     return TaskScore(
@@ -95,6 +102,7 @@ def score_of_runs(
         flags=tuple(sorted(set(flags))),
         labels=task.labels,
         coverage_by=coverage_by,
+        notes=tuple(notes),
     )
 
 
@@ -137,4 +145,7 @@ def score_of_attempts(
         flags=tuple(sorted(flags)),
         labels=task.labels,
         coverage_by=add_counts(score.coverage_by for score in everything),
+        notes=tuple(dict.fromkeys(note for score in everything for note in score.notes)),
+        cost_usd=mean(attempt.cost_usd for attempt in attempts),
+        latency_s=mean(attempt.latency_s for attempt in attempts),
     )

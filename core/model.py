@@ -161,7 +161,9 @@ class Count(Frozen):
 class TaskScore(Frozen):
     """A task's numbers: means over repeats, then attempts; null metrics are not numbers.
 
-    `coverage_by` splits n_graded / n_expected by group and member (sign, axis, …).
+    `coverage_by` splits n_graded / n_expected by group and member (sign, axis, …). `notes` say what a reader of
+    this task's numbers should know (a row that was refused, and why). `cost_usd` and `latency_s` are the means
+    over the task's submissions; null is unknown.
     """
 
     task_id: str
@@ -173,6 +175,9 @@ class TaskScore(Frozen):
     flags: tuple[str, ...] = ()
     labels: Mapping[str, str | Sequence[str]] = Field(default_factory=dict)
     coverage_by: Mapping[str, Mapping[str, Count]] = Field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    cost_usd: float | None = None
+    latency_s: float | None = None
 
 
 class Metric(Frozen):

@@ -23,6 +23,7 @@ from core.model import Judgement, Submission, Task, TaskScore
 from core.parts import Aggregator, Grader
 from core.plugin_manager import PluginManager
 from core.runfolder import (
+    EXPLAIN,
     JUDGEMENTS,
     RUN,
     SCHEMAS,
@@ -197,10 +198,44 @@ def rescore(path: Path, plugins: PluginManager) -> Folded:
     return folded
 
 
+def explain(path: Path, plugins: PluginManager) -> int:
+    """Write explain.jsonl: how each submission's score came about, if the benchmark tells; returns the rows."""
+    saved = read_run(path)
+    grader, _ = fold_parts(saved.config, plugins)
+    tell = getattr(grader, "explain", None)
+    if tell is None:
+        raise InputError(f"benchmark {saved.config.benchmark.name} has nothing to explain", where=str(path))
+    tasks = {task.id: task for task in saved.tasks}
+    rows = groupby(saved.judgements(), key=lambda row: (row.task_id, row.attempt))
+    by_attempt = {key: list(group) for key, group in rows}
+    told = [
+        {
+            "task_id": submission.task_id,
+            "attempt": submission.attempt,
+            "explanation": tell(
+                tasks[submission.task_id],
+                submission,
+                by_attempt.get((submission.task_id, submission.attempt), []),
+            ),
+        }
+        for submission in saved.submissions()
+        if submission.status != "error"
+    ]
+    folder = RunFolder(path)
+    try:
+        folder.write_rows(EXPLAIN, "explanation", told)
+    finally:
+        folder.close()
+    return len(told)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """The command; returns the exit code."""
     parser = argparse.ArgumentParser("core.rescore", description=_DESCRIPTION)
     parser.add_argument("runs", nargs="+", metavar="RUN", type=Path, help="a run folder")
+    parser.add_argument(
+        "--explain", action="store_true", help="also write explain.jsonl: how each score came about"
+    )
     words = parser.parse_args(argv)
     from core.app import MISSING, OK, worst
     from core.report.console import Console
@@ -210,6 +245,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for path in words.runs:
         try:
             folded = rescore(path, plugins)
+            if words.explain:
+                console.say(f"{explain(path, plugins)} explanations in {path / EXPLAIN}")
         except InputError as error:
             console.refused(str(error))
             return 2

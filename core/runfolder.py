@@ -27,6 +27,7 @@ SCHEMAS: Final[Mapping[str, str]] = {
     "judgement": "leadline/judgement/1",
     "score": "leadline/score/1",
     "summary": "leadline/summary/1",
+    "explanation": "leadline/explanation/1",
 }
 #: Letters that some readers take for the end of a line: they are written as JSON escapes.
 _LINE_ENDS: Final = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
@@ -34,6 +35,7 @@ _LINE_ENDS: Final = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
 _SHOWN: Final = 5
 RUN, SUMMARY, TASKS, SCORES = "run.json", "summary.json", "tasks.jsonl", "scores.jsonl"
 SUBMISSIONS, JUDGEMENTS, LOG = "submissions.jsonl", "judgements.jsonl", "log.jsonl"
+EXPLAIN = "explain.jsonl"
 
 
 def default_name(now: float, *words: str | None) -> str:

@@ -98,6 +98,7 @@ def prepare(config: RunConfig, plugins: PluginManager, clock: Clock | None = Non
     warnings += [
         *_part_warnings(loader, clock=services.clock),
         *_unblocked(config, tasks, system),
+        *_own_family(config),
         *pages.warnings(),
     ]
     if not tasks:
@@ -235,6 +236,14 @@ def _part_warnings(part: Any, *, clock: Clock) -> Sequence[str]:
     """What a part wants every report to say. `warnings(today)` is optional."""
     warn = getattr(part, "warnings", None)
     return list(warn(datetime.fromtimestamp(clock.now(), UTC).date())) if warn is not None else []
+
+
+def _own_family(config: RunConfig) -> list[str]:
+    """Whether the judge may favour its own kin: such scores need a mark."""
+    family = config.judge.family
+    if family is None or family != config.system.family:
+        return []
+    return [f"judge and system are both of the family {family}: a judge may favour its own"]
 
 
 def _unblocked(config: RunConfig, tasks: Sequence[Task], system: System) -> list[str]:

@@ -56,11 +56,16 @@ def score_attempt(
     status = submission.status if submission is not None else None
     if submission is None or status == "error" or (failure_is_missing and status in BY_RULE):
         blank = missing(grader.score(task, None, []), expected=expected, repeats=repeats)
-        return Attempt(status, blank, has_score=False)
+        return Attempt(status, blank, False, *_paid(submission))  # noqa: FBT003  # has_score
     score = grader.score(task, submission, judgements)
     if score.n_expected < expected:  # a repeat that was cut short before its first row
         score = score.model_copy(update={"n_expected": expected})
-    return Attempt(status, score, has_score=True)
+    return Attempt(status, score, True, *_paid(submission))  # noqa: FBT003  # has_score
+
+
+def _paid(submission: Submission | None) -> tuple[float | None, float | None]:
+    """What a submission cost, in dollars and seconds; None is unknown."""
+    return (None, None) if submission is None else (submission.cost_usd, submission.latency_s)
 
 
 def score_task(task: Task, attempts: Sequence[Attempt], config: RunConfig) -> TaskScore:

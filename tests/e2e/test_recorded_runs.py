@@ -222,6 +222,21 @@ def test_what_is_missing_and_what_is_zero(
     assert result.summary["n_scored"] == (normalized is not None)
 
 
+def test_what_a_report_says_of_rules_and_kin(toy: Callable[..., Run]) -> None:
+    refused = [{"task_id": "t", "status": "refused"}]
+    kin = ["judge.family=qwen", "system.family=qwen", "judge.repeats=1"]
+    warnings = " ".join(toy(refused, [], *kin).summary["warnings"])
+    assert "both of the family qwen" in warnings
+    assert "decided by rule" in warnings
+
+
+def test_a_failure_that_is_missing_is_not_called_decided_by_rule(toy: Callable[..., Run]) -> None:
+    refused = [{"task_id": "t", "status": "refused"}]
+    warnings = " ".join(toy(refused, [], "system.on_failure=missing", "judge.family=qwen").summary["warnings"])
+    assert "decided by rule" not in warnings
+    assert "family" not in warnings
+
+
 def test_attempts_are_meant_after_repeats(toy: Callable[..., Run]) -> None:
     submissions = [{"task_id": "t", "attempt": number, "text": "x"} for number in (1, 2)]
     judgements = [
