@@ -47,7 +47,7 @@ class Grader(Protocol):
 
     Optional: `explain(task, submission, judgements) -> Mapping`: how a score came about, as plain JSON, for
     `core.rescore --explain`; `unit_schema(task, unit) -> Mapping | None`, the JSON Schema of a unit's verdict,
-    None when the task has no such unit; the engine checks recorded judgements with it before it starts. An optional
+    None when the task has no such unit; the engine checks recorded judgements with it before it starts.
     `questions(task, submission, repeat) -> list[Question]` lets the engine price a run in advance; where they
     depend on more than a text (pages), `typical_questions(task) -> list[Question]` stands in for them.
     """
