@@ -1,4 +1,4 @@
-"""What weights cost on graphs far beyond any task: time and memory of each scheme, and of leaf_split by depth.
+"""What weights cost on graphs far beyond any task: time and memory of each scheme, of two of them by depth.
 
     python benchmarks/dag_weights.py [--nodes 100000] [--edges 300000] [--reach 500] [--only leaf_sum katz]
 
@@ -21,8 +21,10 @@ from collections.abc import Mapping, Sequence
 from plugins.dag_rubric.graph import Graph
 from plugins.dag_rubric.weights import SCHEMES, weigh
 
-#: Reaches at which leaf_split's fractions are looked at, on a tenth of the nodes.
-REACHES = (10_000, 3_000, 1_000, 300, 100)
+#: Schemes whose numbers grow with the depth of a graph, and the reaches at which they are measured, on a tenth of
+#: the nodes.
+BY_DEPTH = ("leaf_split", "katz")
+REACHES = (10_000, 3_000, 1_000, 300, 100, 10)
 
 
 def random_graph(nodes: int, edges: int, reach: int) -> dict[str, list[str]]:
@@ -114,11 +116,12 @@ def main() -> None:
     print(f"{words.nodes:,} nodes, {words.edges:,} edges, reach {words.reach:,}\n{head}")
     for scheme in words.only:
         show([scheme], apart(scheme, words.nodes, words.edges, words.reach))
-    if "leaf_split" in words.only:
-        nodes, edges = words.nodes // 10, words.edges // 10
-        print(f"\nleaf_split by depth: {nodes:,} nodes, {edges:,} edges\n{head}")
-        for reach in REACHES:
-            show(["reach", f"{reach:,}"], apart("leaf_split", nodes, edges, reach))
+    nodes, edges = words.nodes // 10, words.edges // 10
+    for scheme in BY_DEPTH:
+        if scheme in words.only:
+            print(f"\n{scheme} by depth: {nodes:,} nodes, {edges:,} edges\n{head}")
+            for reach in REACHES:
+                show(["reach", f"{reach:,}"], apart(scheme, nodes, edges, reach))
 
 
 if __name__ == "__main__":

@@ -47,8 +47,16 @@ def conform(
             got=shown(error.instance),
         )
     try:
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except (UnicodeEncodeError, TypeError) as error:
+        # what the schema knows has JSON's types by now; other columns may have any: parquet has dates
+        json.dumps(value, ensure_ascii=False, default=str).encode("utf-8")
+    except TypeError as error:
+        raise InputError(
+            "a value that JSON can't hold",
+            where=field_place(place, field, []),
+            expected="objects whose keys are texts",
+            got=str(error),
+        ) from error
+    except UnicodeEncodeError as error:
         raise InputError(
             "a text holds half a character (a lone surrogate)",
             where=field_place(place, field, []),

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
     from core.model import Failure, Usage
@@ -169,7 +169,8 @@ class CallError(LeadlineError):
     """One call that failed, with its kind, and what the reply said about when to try again.
 
     `retry_after_s`: seconds the server asked us to wait. `usage`, `cost_usd`, `raw`, `model`: what is known
-    of a reply that was billed and could not be used.
+    of a reply that was billed and could not be used. `partial`: of a malformed answer, what is usable by itself
+    (Question.exact); None where nothing is.
     """
 
     def __init__(
@@ -183,12 +184,14 @@ class CallError(LeadlineError):
         cost_usd: float | None = None,
         raw: str | None = None,
         model: str | None = None,
+        partial: Mapping[str, Any] | None = None,
     ) -> None:
         if kind not in TABLE:
             raise ValueError(f"unknown error kind {kind!r}; known: {', '.join(sorted(TABLE))}")
         self.kind = kind
         self.retry_after_s, self.request_id = retry_after_s, request_id
         self.usage, self.cost_usd, self.raw, self.model = usage, cost_usd, raw, model
+        self.partial = partial
         self.message = message or TABLE[kind].advice
         super().__init__(f"{kind}: {self.message}")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -32,12 +32,20 @@ class Hub:
     revision: str | None = None
 
 
-def rows(source: str, *, sample: str, hub: Hub | None, constants: bool = False) -> Iterator[Placed]:
+def rows(
+    source: str,
+    *,
+    sample: str,
+    hub: Hub | None,
+    constants: bool = False,
+    where: str | None = None,
+    on_fault: Callable[[InputError], None] | None = None,
+) -> Iterator[Placed]:
     """(place, unchecked row) of `hub`, `sample` or a file (.jsonl, .jsonl.gz, .parquet).
 
     `sample` is the address of the packaged file, `hub` the dataset; None where none is named. Raises InputError
     when the source can't be read; a line that is no JSON is named with its number. `constants`: see
-    core.strict_json.
+    core.strict_json. `where` names the source in messages, as its caller was given it; `on_fault`: see json_rows.
     """
     if source == "hub":
         if hub is None:
@@ -50,12 +58,12 @@ def rows(source: str, *, sample: str, hub: Hub | None, constants: bool = False) 
     if not path.is_file():
         raise InputError(
             "there is no such file",
-            where=f"benchmark.source={source}",
+            where=where or f"benchmark.source={source}",
             expected="hub, sample, or a file (.jsonl, .jsonl.gz, .parquet)",
         )
     name = path.name.lower()
     if name.endswith((".jsonl", ".jsonl.gz")):
-        yield from json_rows(path, constants=constants)
+        yield from json_rows(path, constants=constants, on_fault=on_fault)
     elif name.endswith(".parquet"):
         yield from _parquet_rows(path)
     else:
@@ -64,8 +72,13 @@ def rows(source: str, *, sample: str, hub: Hub | None, constants: bool = False) 
         )
 
 
-def json_rows(path: Path, *, constants: bool = False) -> Iterator[Placed]:
-    """(place, value) of each line of a `.jsonl` or `.jsonl.gz` file that is not blank."""
+def json_rows(
+    path: Path, *, constants: bool = False, on_fault: Callable[[InputError], None] | None = None
+) -> Iterator[Placed]:
+    """(place, value) of each line of a `.jsonl` or `.jsonl.gz` file that is not blank.
+
+    Raises InputError for a line that is no JSON; with `on_fault`, that is told of it and the next line is read.
+    """
     packed = path.name.lower().endswith(".gz")
     number, size = 0, 0
     try:
@@ -76,9 +89,17 @@ def json_rows(path: Path, *, constants: bool = False) -> Iterator[Placed]:
                 where = place(path, number)
                 if size > MAX_BYTES:
                     raise InputError("the file is too large", where=where, expected=f"<= {MAX_BYTES} bytes")
-                text = _decode(line, where, first=number == 1)
-                if text.strip():
-                    yield where, parse(text, where=where, expected="one JSON object a line", constants=constants)
+                try:
+                    text = _decode(line, where, first=number == 1)
+                    if not text.strip():
+                        continue
+                    row = parse(text, where=where, expected="one JSON object a line", constants=constants)
+                except InputError as error:
+                    if on_fault is None:
+                        raise
+                    on_fault(error)
+                    continue
+                yield where, row
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"the file can't be read: {error}", where=f"{path}, after line {number}") from error
 

@@ -108,6 +108,7 @@ def read_completion(
             cost_usd=paid.usd,
             raw=text if text is not None else shortened(canonical_json(dict(reply)), 2000),
             model=model,
+            partial=error.partial,
         ) from error
     return Answer(
         value=value,

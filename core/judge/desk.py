@@ -261,6 +261,8 @@ class Desk:
         failure = Failure(kind=error.kind, message=tools.keys.redact(error.failure().message))
         answer = replace(
             self._failed(failure),
+            # what is valid in the last answer; the error is that of the rest
+            value=None if error.partial is None else tools.keys.stripped(error.partial),
             raw=tools.keys.strip(error.raw) if error.raw else None,
             model=error.model,
             usage=tries.usage,
@@ -268,7 +270,7 @@ class Desk:
             cost_source=None if tries.usd is not None else "unknown",
             calls=tries.n,
         )
-        if error.meaning.stored:
+        if error.meaning.stored and answer.value is None:
             self._store.put_answer(key, _to_body(answer))  # its calls are in the ledger already
         else:
             self._store.drop_lease(key)

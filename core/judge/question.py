@@ -47,7 +47,8 @@ class Question:
     `units` are the judged units that the answer decides; `schema` is the JSON Schema of the answer
     (its properties in the order in which the judge should write them). `fault` says what a schema can't: given a
     schema-checked answer, why it is malformed, else None. `exact` names fields of the answer, objects, in which a
-    field that the schema does not know makes it malformed; elsewhere such fields are ignored. `stage` chooses the
+    field that the schema does not know makes it malformed; elsewhere such fields are ignored. Their entries stand
+    each for itself: of an answer that stays malformed, those that are valid are kept (Answer). `stage` chooses the
     effort (`judge.stage_efforts`).
     Task, attempt, repeat and units serve the recorded judge and the logs; they are not part of `digest`.
     """
@@ -95,7 +96,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class RecordedVerdict:
-    """A verdict read from a file of judgements; null is missing."""
+    """A verdict read from a file of judgements; null is missing. `absent`: the file has no row on the unit."""
 
     verdict: Mapping[str, Any] | None
     error: Failure | None = None
@@ -104,11 +105,15 @@ class RecordedVerdict:
     prompt_digest: str | None = None
     judged_at: str | None = None
     cost_usd: float | None = None
+    absent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What came of a question: a schema-checked `value`, recorded `verdicts`, or an `error`.
+
+    Both `error` and `value`: the answer was malformed to the last, and `value` holds the entries of the question's
+    `exact` fields that are valid; the error is that of the others. Such an answer is not stored.
 
     `usage`, `cost_usd` and `calls` cover every call that was made for it, failed ones too; a
     `cost_usd` of None is unknown. `asked_at` is UTC, ISO 8601.

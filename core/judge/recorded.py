@@ -52,7 +52,7 @@ class RecordedJudge:
         verdicts = {
             unit: found[key][0]
             if (key := (question.task_id, question.attempt, unit, question.repeat)) in found
-            else RecordedVerdict(None, _NOT_RECORDED)
+            else RecordedVerdict(None, _NOT_RECORDED, absent=True)
             for unit in question.units
         }
         return Answer(verdicts=verdicts, judge=self.name, calls=0)

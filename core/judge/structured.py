@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import jsonschema
@@ -29,6 +30,8 @@ _OBJECT: Final = re.compile(r'\{\s*["}]')
 _END_OF_THOUGHT: Final = "</think>"
 _VALIDATORS: Final[dict[str, Any]] = {}
 _VALIDATORS_KEPT: Final = 64
+#: How many faults of one answer a message names.
+_FAULTS_SHOWN: Final = 5
 
 
 class _Repeated(dict[str, Any]):
@@ -97,7 +100,8 @@ def parse_answer(
 
     An explanation that is missing or no text is no fault: the verdict is what was asked for. Fields that the
     schema does not know are dropped, but not inside the top-level fields that `exact` names: there
-    they make the answer malformed. `digest` is the schema's digest, if it is at hand.
+    they make the answer malformed, and the error's `partial` holds their entries that are valid.
+    `digest` is the schema's digest, if it is at hand.
     Raises CallError `empty` for blank text, `malformed` for everything else that is not an answer: no
     object with the required fields, one of them twice, a value of the wrong type or outside its enum.
     """
@@ -109,15 +113,16 @@ def parse_answer(
         found = first_object(text, required)
         if found is None:
             raise _malformed(f"no JSON object with the fields {', '.join(required)}", text)
-        for field in exact:
-            _refuse_strangers(found.get(field), schema["properties"][field], field)
+        parts = {field: _entries(found.get(field), schema["properties"][field]) for field in exact}
+        faults = [f"{field}: {fault}" for field, part in parts.items() for fault in part.faults]
+        if faults:
+            raise _malformed(_listed(faults), text, _partial(found, parts, required))
         value = _known(found, schema)
         fault = next(_validator(digest or json_digest(schema), schema).iter_errors(value), None)
     except RecursionError as error:
         raise _malformed("the JSON is nested too deep", text) from error
     if fault is not None:
-        field = ".".join(str(part) for part in fault.absolute_path) or "the answer"
-        raise _malformed(f"{field}: {shortened(fault.message, 200)}", text)
+        raise _malformed(_said(fault), text)
     return without_surrogates(value) if "\\u" in text else value  # type: ignore[no-any-return]  # a dict stays one
 
 
@@ -128,11 +133,63 @@ def _as_text(value: Any) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _refuse_strangers(value: Any, schema: Mapping[str, Any], field: str) -> None:
-    """Raise for a field of an object that its schema does not know."""
-    strangers = sorted(value.keys() - schema["properties"].keys()) if isinstance(value, dict) else ()
-    if strangers:
-        raise CallError("malformed", f"{field}: {shortened(repr(strangers[0]), 100)} was not asked for")
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """An exact field: its valid entries, and what is wrong with the others."""
+
+    valid: Mapping[str, Any]
+    faults: Sequence[str]
+
+
+def _entries(value: Any, schema: Mapping[str, Any]) -> _Part:
+    """Each entry of an exact field by itself; a value that is no object is left to the schema of the answer."""
+    if not isinstance(value, dict):
+        return _Part({}, ())
+    asked = schema["properties"]
+    faults = [f"{shortened(repr(name), 100)} was not asked for" for name in sorted(value.keys() - asked.keys())]
+    twice = value.repeated if isinstance(value, _Repeated) else frozenset[str]()
+    digests: dict[int, str] = {}  # entries mostly share one schema, whose digest is dear
+    valid = {}
+    for name, part in asked.items():
+        if name not in value:
+            faults += [f"{name} was left out"] if name in schema.get("required", asked) else []
+        elif name in twice:
+            faults.append(f"{name} stands twice")
+        else:
+            try:
+                entry = _known(value[name], part)
+            except CallError as error:
+                faults.append(f"{name}: {error.message}")
+                continue
+            digest = digests.get(id(part)) or digests.setdefault(id(part), json_digest(part))
+            fault = next(_validator(digest, part).iter_errors(entry), None)
+            if fault is None:
+                valid[name] = entry
+            else:
+                faults.append(_said(fault, name))
+    return _Part(valid, faults)
+
+
+def _partial(
+    found: Mapping[str, Any], parts: Mapping[str, _Part], required: Sequence[str]
+) -> Mapping[str, Any] | None:
+    """The valid entries of the exact fields; None where there is none, or the answer needs more than them."""
+    twice = found.repeated if isinstance(found, _Repeated) else frozenset[str]()
+    if not parts.keys() >= set(required) or twice & parts.keys() or not any(part.valid for part in parts.values()):
+        return None
+    usable: Mapping[str, Any] = without_surrogates({field: dict(part.valid) for field, part in parts.items()})
+    return usable
+
+
+def _said(fault: Any, *inside: str) -> str:
+    """A schema's complaint, with the field to which it belongs; `inside` leads to what was checked."""
+    field = ".".join([*inside, *(str(part) for part in fault.absolute_path)])
+    return f"{field or 'the answer'}: {shortened(fault.message, 200)}"
+
+
+def _listed(faults: Sequence[str]) -> str:
+    more = len(faults) - _FAULTS_SHOWN
+    return "; ".join(faults[:_FAULTS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _known(value: Any, schema: Any) -> Any:
@@ -186,5 +243,5 @@ def without_surrogates(value: Any) -> Any:
     return value
 
 
-def _malformed(message: str, text: str) -> CallError:
-    return CallError("malformed", message, raw=text[:20_000])
+def _malformed(message: str, text: str, partial: Mapping[str, Any] | None = None) -> CallError:
+    return CallError("malformed", message, raw=text[:20_000], partial=partial)

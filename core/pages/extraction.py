@@ -27,6 +27,8 @@ AT_HOME: Final = 16
 SMALL: Final = 64 * 1024
 #: Bytes of an answer; beyond it a worker babbles.
 _LARGEST_ANSWER: Final = 512 * 1024 * 1024
+#: Bytes of an answer that are taken in before anybody reads them: most pages' whole, so that nothing pauses it.
+_BUFFER: Final = 1024 * 1024
 _PASSED_ON: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 Result = Mapping[str, Any]
@@ -109,6 +111,7 @@ class Extraction:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
+            limit=_BUFFER,
             env=environment,
         )
         self._started.add(process)

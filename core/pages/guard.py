@@ -148,18 +148,14 @@ class Guard:
 
     def check(self, url: str) -> Target:
         """Read an address as it is written; raises Refusal."""
-        parsed = _parsed(url)
-        host = parsed.raw_host.decode("ascii").lower()
-        port = parsed.port or _DEFAULT_PORTS[parsed.scheme]
-        target = Target(str(parsed.copy_with(fragment=None)), host, port, (host, port) in self._allowed)
+        parsed, host, port = _read(url)
+        target = Target(str(parsed.copy_with(fragment=None)), host, port, self._is_allowed(host, port))
         if target.allowed:
             return target
         literal = _literal(host)
         if literal is not None and not is_public(literal):
             raise Refusal("non_public", f"{host} is not a public address")
-        if literal is None and not _NAME.fullmatch(host):
-            raise Refusal("unsupported_scheme", "the address has a host that is no host name")
-        if port in _OTHER_SERVICES or not 0 < port < 65536:
+        if port in _OTHER_SERVICES:
             raise Refusal("unsupported_scheme", f"port {port} is not a web server's")
         return target
 
@@ -169,7 +165,7 @@ class Guard:
         if not found:
             raise socket.gaierror(socket.EAI_NONAME, "the name has no address")
         for text in found:
-            if (host, port) not in self._allowed and not is_public(ipaddress.ip_address(text)):
+            if not self._is_allowed(host, port) and not is_public(ipaddress.ip_address(text)):
                 raise Refusal("non_public", f"{host} leads to {text}, which is not a public address")
         return found
 
@@ -187,7 +183,7 @@ class Guard:
         host = host.lower()
         ours = (host, port) == self._proxy
         found = await (self._resolve(host) if ours else self.addresses(host, port))
-        if ours or (host, port) in self._allowed:
+        if ours or self._is_allowed(host, port):
             self._opened.update((_plain(text), port) for text in found)
         entries = []
         for text in found:
@@ -212,6 +208,10 @@ class Guard:
         if pool is not None:
             pool.shutdown(wait=False, cancel_futures=True)
 
+    def _is_allowed(self, host: str, port: int) -> bool:
+        """Whether a host is one that may be fetched in any case; a name with its last dot is the same name."""
+        return (host.removesuffix("."), port) in self._allowed
+
     async def _look_up(self, host: str) -> list[str]:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="names")
@@ -229,6 +229,26 @@ def host_and_port(text: str) -> tuple[str, int]:
     if not colon or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
         raise ValueError(f"expected host:port, for example 127.0.0.1:8123, got {text!r}")
     return _plain(host), int(port)
+
+
+def check_form(url: str) -> None:
+    """Refuse an address that is none of a web page's, wherever it leads; raises Refusal.
+
+    What `Guard.check` refuses besides depends on host and port alone, which two spellings of one page share.
+    """
+    _read(url)
+
+
+def _read(url: str) -> tuple[httpx.URL, str, int]:
+    """An address that has the form of one, its host in lower case and its port; raises Refusal."""
+    parsed = _parsed(url)
+    host = parsed.raw_host.decode("ascii").lower()
+    if _literal(host) is None and not _NAME.fullmatch(host):
+        raise Refusal("unsupported_scheme", "the address has a host that is no host name")
+    port = _DEFAULT_PORTS[parsed.scheme] if parsed.port is None else parsed.port
+    if not 0 < port < 65536:
+        raise Refusal("unsupported_scheme", f"port {port} is not a web server's")
+    return parsed, host, port
 
 
 def _parsed(url: str) -> httpx.URL:

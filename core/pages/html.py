@@ -37,12 +37,11 @@ _TOO_SMALL_A_SHARE: Final = 0.05
 
 _HIDING: Final = re.compile(r"(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _NOTE: Final = re.compile(r"\s*[\[(]?\s*(?:(?:note )?\d{1,3}|[a-z*†‡§])\s*[\])]?\s*", re.IGNORECASE)
-_BLANKS: Final = re.compile(r"[ \t\n\r\f]+")
+#: White space that is not one blank already: most of a page's is.
+_BLANKS: Final = re.compile(r"(?: [ \t\n\r\f]|[\t\n\r\f])[ \t\n\r\f]*")
 #: Signs put into the tree where a line and a cell end; control characters were left out of its markup.
 _NEW_LINE: Final = "\x1e"
 _NEW_CELL: Final = "\x1f"
-_LINE_ENDS: Final = re.compile(r"[ \t]*\x1e[ \t\x1e]*")
-_CELL_ENDS: Final = re.compile(r" ?\x1f[ \x1f]*")
 
 _INVISIBLE: Final = ", ".join(sorted(INVISIBLE))
 _BLOCKS: Final = ", ".join(sorted(BLOCKS))
@@ -116,8 +115,13 @@ def _visible_text(tree: LexborHTMLParser) -> str:
         node.insert_after(_NEW_CELL)
     body = tree.body
     text = _BLANKS.sub(" ", body.text() if body is not None else "")
-    text = _CELL_ENDS.sub("\t", text)
-    return _LINE_ENDS.sub("\n", text).strip()
+    text = _rejoined(text, _NEW_CELL, "\t", " ")
+    return _rejoined(text, _NEW_LINE, "\n", " \t").strip()
+
+
+def _rejoined(text: str, mark: str, sign: str, blanks: str) -> str:
+    """A text with one sign for each run of marks and the blanks round them; none at its ends."""
+    return sign.join(part for part in (part.strip(blanks) for part in text.split(mark)) if part)
 
 
 def _topmost(nodes: Sequence[LexborNode]) -> Iterator[LexborNode]:

@@ -38,6 +38,14 @@ _BY_STATUS: Final[Mapping[int, PageStatus]] = {
     429: "rate_limited",
     451: "forbidden",
 }
+#: What a client's own exceptions say may hold what the server sent; these words stand for them.
+_IN_OUR_WORDS: Final[Mapping[str, str]] = {
+    "malformed": "what came back is not HTTP",
+    "cut": "the answer broke off",
+    "hung_up": "the server hung up without an answer",
+    "timeout": "no answer in time",
+    "bad_url": "the address can't be asked for",
+}
 _NO_NETWORK: Final = frozenset({errno.ENETUNREACH, errno.ENETDOWN, errno.EACCES, errno.EPERM})
 #: The name does not exist; all else that getaddrinfo says is about the name service.
 _NO_SUCH_NAME: Final = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
@@ -55,13 +63,19 @@ class EndedError(Exception):
 
 def is_wanted(status: int, headers: Mapping[str, str]) -> bool:
     """Whether an answer's body is read: a page's, of a kind that may hold text."""
-    return 200 <= status < 300 and not headers.get("content-type", "").lower().startswith(_UNREADABLE)
+    return (
+        200 <= status < 300
+        and status not in (204, 205)
+        and not headers.get("content-type", "").lower().startswith(_UNREADABLE)
+    )
 
 
 def of_answer(reply: Reply, now: float) -> EndedError | None:
     """Why an answer is no page; None when it is one. `now` in seconds since 1970."""
     status = reply.status
     said = f"the server answered {status}"
+    if status in (204, 205):
+        return EndedError("unsupported_type", f"{said}, which means that there is no content", http_status=status)
     if 200 <= status < 300:
         if is_wanted(status, reply.headers):
             return None
@@ -101,15 +115,21 @@ def of_failure(error: CallError, *, proxied: bool = False) -> EndedError:
             return EndedError("no_dns", f"the name service gave no answer: {error.message}")
         return EndedError("no_such_name", "there is no such host")
     if error.kind == "timeout" or any(isinstance(cause, TimeoutError) for cause in chain):
-        return EndedError("timeout", error.message, again_s=SECOND_CHANCE_S)
+        return EndedError("timeout", _IN_OUR_WORDS["timeout"], again_s=SECOND_CHANCE_S)
     if error.kind == "connect":
         return _of_connect(chain, error, proxied=proxied)
     if error.kind == "bad_url":
-        return EndedError("unsupported_scheme", error.message)
+        return EndedError("unsupported_scheme", _said(error, chain))
     if error.kind == "tls":
         return EndedError("server_error", f"no safe connection: {error.message}")
     again = SECOND_CHANCE_S if error.kind in ("hung_up", "cut") else None
-    return EndedError("server_error", error.message, again_s=again)
+    return EndedError("server_error", _said(error, chain), again_s=again)
+
+
+def _said(error: CallError, chain: list[BaseException]) -> str:
+    """What is said of a failure: never a client's text about bytes that came from a page's server."""
+    ours = all(isinstance(cause, CallError) for cause in chain)
+    return error.message if ours else _IN_OUR_WORDS.get(error.kind, f"the request failed ({error.kind})")
 
 
 def _of_connect(chain: list[BaseException], error: CallError, *, proxied: bool) -> EndedError:

@@ -23,7 +23,7 @@ from core.pages.browser import Browser, BrowserError
 from core.pages.extraction import AT_HOME, EXTRACT, Extraction
 from core.pages.fetched import OURS, Fetched, iso
 from core.pages.fixtures import Fixtures
-from core.pages.guard import Guard, Refusal, Resolve
+from core.pages.guard import Guard, Refusal, Resolve, check_form
 from core.pages.page import Page, PageStatus
 from core.pages.urls import archive_key, variants
 from core.pages.web import Web, check_section
@@ -112,6 +112,11 @@ class PageService:
 
     async def get(self, url: str) -> Page:
         """The page at an address; never raises for what a page does."""
+        try:
+            self._check(url)
+        except Refusal as refusal:
+            # of this spelling alone: another one of the same page may be asked for, and shares its key
+            return Page(url=url, status=refusal.status, message=refusal.message)
         key = archive_key(url)
         page = self._remembered(key)
         if page is None:
@@ -138,6 +143,16 @@ class PageService:
 
     # one page
 
+    def _check(self, url: str) -> None:
+        """Refuse an address as it is written, before anything is looked up under its key; raises Refusal.
+
+        Pages that were fetched under another run's `allow_hosts` may be read where nothing is fetched.
+        """
+        if self._section.mode == "web":
+            self._guard.check(url)
+        else:
+            check_form(url)
+
     async def _load(self, key: str, url: str) -> Page:
         try:
             page = await self._find(key, url)
@@ -163,10 +178,6 @@ class PageService:
 
     async def _from_web(self, key: str, url: str) -> Page:
         web = await self._network()
-        try:
-            web.guard.check(url)
-        except Refusal as refusal:
-            return Page(url=url, status=refusal.status, message=refusal.message)
         kept = self._archive.get(key)
         if kept is not None and self._is_usable(kept):
             page = await self._page(kept)

@@ -26,7 +26,8 @@ def archive_key(url: str) -> str:
 
     Without fragment, tracking parameters, default port and credentials; scheme and host in lower case, parameters
     in order, escapes in one spelling. Scheme, `www.` and a trailing slash stay: they may be other pages. An
-    address that can't be read is its own key.
+    address that can't be read is its own key. Addresses that are refused have keys too, and share them with
+    others that are not: ask core.pages.guard first.
     """
     from w3lib.url import canonicalize_url
 

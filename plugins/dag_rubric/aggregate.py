@@ -15,7 +15,7 @@ from plugins.dag_rubric.gaps import SHOWN, form_gaps, form_of, task_of
 from plugins.dag_rubric.rubric import TYPES
 from plugins.dag_rubric.scoring import HEADLINE, metric_names
 from plugins.dag_rubric.settings import TREES, Settings
-from plugins.dag_rubric.weights import DEFAULT
+from plugins.dag_rubric.weights import DEFAULT, EXPLICIT
 
 #: Below this many tasks a mean says little without its interval.
 SMALL: Final = 30
@@ -31,6 +31,7 @@ _READING: Final = (
     f"{DEFAULT} is the default and a reading of the paper, which leaves open whether a node sums what builds on "
     f"it or receives a share: see {HEADLINE}/<scheme>"
 )
+_BESIDE: Final = f"the same answers under other schemes stand beside it as {HEADLINE}/<scheme>"
 #: The labels by which the summary groups.
 _GROUPS: Final = ("form", "category")
 
@@ -49,7 +50,7 @@ class DagAggregator:
         return Aggregate(
             metrics={name: self._metric(scores, name) for name in metric_names(self._settings)},
             groups=groups | ({"form_gaps": gaps} if gaps else {}),
-            warnings=tuple(_warnings(scores)),
+            warnings=(self._reading(), *_warnings(scores)),
         )
 
     def _members(self, scores: Sequence[TaskScore], label: str) -> dict[str, Numbers]:
@@ -74,9 +75,28 @@ class DagAggregator:
         )
         if kind in TYPES:
             how = f"the part of {kind} nodes in the score: {how}"
-        if not scheme and aggregation not in TREES:
-            how += f" ({_READING})" if settings.scheme == DEFAULT else f" (not the default scheme; {_READING})"
-        return how
+        if aggregation in TREES:
+            return f"{how} (no scheme weighs it, and it is not the paper's; {_READING})"
+        is_default = (scheme or settings.scheme) == DEFAULT
+        return f"{how} ({_READING})" if is_default else f"{how} (not the default scheme; {_READING})"
+
+    def _reading(self) -> str:
+        """What the score's weights rest on: said in every summary, where the score stands."""
+        settings = self._settings
+        reading = "a reading of the paper's text"
+        if settings.aggregation in TREES:
+            return (
+                f"{HEADLINE}: {settings.aggregation}, which is not the paper's and which no scheme weighs; the "
+                f"same answers, weighted, stand beside it as {HEADLINE}/<scheme>, of which {DEFAULT} is the "
+                f"default and {reading}"
+            )
+        gate = " behind a gate, which the paper has not" if settings.aggregation == "gate" else ""
+        if settings.scheme == DEFAULT:
+            return f"{HEADLINE}: {DEFAULT}{gate}, the default and {reading}; {_BESIDE}"
+        own = ", the tasks' own weights" if settings.scheme == EXPLICIT else ""
+        return (
+            f"{HEADLINE}: {settings.scheme}{own}{gate}, not the default, which is {DEFAULT}, {reading}; {_BESIDE}"
+        )
 
 
 def _with_forms_together(found: Metric, scores: Iterable[TaskScore], name: str) -> Metric:

@@ -118,10 +118,14 @@ def _groups(rubric: Rubric, judging: str) -> Iterator[list[tuple[Node, Sequence[
 
 
 def _entry(answer: Answer, place: int) -> Answer:
-    """The answer as it concerns the checkpoint at this place of its question."""
+    """The answer as it concerns the checkpoint at this place of its question.
+
+    In an answer that was malformed to the last, a checkpoint with a valid entry has its verdict all the same.
+    """
     if answer.value is None:
         return answer
-    return replace(answer, value=answer.value[VERDICTS][label(place)])
+    entry = answer.value[VERDICTS].get(label(place))
+    return replace(answer, value=entry, error=answer.error if entry is None else None)
 
 
 def _verdict(entry: Mapping[str, Any]) -> Mapping[str, Any]:

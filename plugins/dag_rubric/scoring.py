@@ -9,7 +9,7 @@ With w(v) the normalised weight of node v (weights.py) and s(v) its score, of it
 The gate puts q(v) in the place of s(v) (gate.py); the aggregations for trees have contributions of their own
 (trees.py). `score/<scheme>` is the score under another weight scheme. A missing verdict is neither met nor unmet:
 it leaves its node's score; a node without any verdict leaves its judge run without numbers. Sums are exact and
-divided once, so each number is the float nearest to the true one (the gate's credits are floats).
+divided once, so each number is the float nearest to the true one (but for the gate in deep graphs, see gate.py).
 """
 
 from __future__ import annotations
@@ -116,13 +116,13 @@ def run_metrics(plan: Plan, met: Mapping[str, bool]) -> dict[str, float | None]:
         return dict.fromkeys(names)
     if settings.aggregation in TREES:
         tree = tree_mean if settings.aggregation == "tree_mean" else critical_gate
-        earned, parts = scores, tree(rubric, scores)
+        earned, parts, total = scores, tree(rubric, scores), Fraction(1)
     else:
         is_gated = settings.aggregation == "gate"
         earned = gated(rubric, scores, settings.passing) if is_gated else scores
-        parts = contributions(plan.weights, earned)
+        parts, total = contributions(plan.weights, earned), Fraction(plan.weights.total)
     by_type = {
-        kind: _sum(part for part, node in zip(parts, rubric.nodes, strict=True) if node.type == kind)
+        kind: _sum(part for part, node in zip(parts, rubric.nodes, strict=True) if node.type == kind) / total
         for kind in TYPES
     }
     found: dict[str, float | None] = {
@@ -132,14 +132,18 @@ def run_metrics(plan: Plan, met: Mapping[str, bool]) -> dict[str, float | None]:
     schemes = {settings.scheme: plan.weights, **plan.others}
     for scheme in shown_besides(settings):
         weights = schemes[scheme]
-        found[f"{HEADLINE}/{scheme}"] = None if weights is None else _shown(_sum(contributions(weights, earned)))
+        found[f"{HEADLINE}/{scheme}"] = (
+            None if weights is None else _shown(_sum(contributions(weights, earned)) / weights.total)
+        )
     return {name: found[name] for name in names}
 
 
 def contributions(weights: Weights, earned: Sequence[Fraction]) -> list[Fraction]:
-    """What each node adds to the score, 0…1."""
-    pairs = zip(weights.raw, earned, strict=True)
-    return [raw * credit / weights.total if credit else Fraction(0) for raw, credit in pairs]
+    """What each node adds to the score, before the one division by the weights' total.
+
+    Raw weights may have thousands of digits: dividing each would cost more than all the rest.
+    """
+    return [raw * credit if credit else Fraction(0) for raw, credit in zip(weights.raw, earned, strict=True)]
 
 
 def run_scores(plan: Plan, judgements: Sequence[Judgement]) -> tuple[list[RunScore], CoverageBy]:

@@ -10,20 +10,25 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from core.conform import conform
 from core.errors import InputError
 from core.model import Task
-from core.resources import resolve
 from core.strict_json import shown
 from core.taskfile import Hub, Placed, rows
 from plugins.dag_rubric.graph import Cyclic
+from plugins.dag_rubric.lint import counted, graph_findings
 from plugins.dag_rubric.rubric import Rubric, parent_of
+from plugins.dag_rubric.schema import schema
 from plugins.dag_rubric.settings import ALL_FORMS, FORMS, Settings
+from plugins.dag_rubric.weights import EXPLICIT
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from jsonschema.protocols import Validator
 
 SAMPLE: Final = "pkg://plugins.dag_rubric/sample/tasks.jsonl"
@@ -41,11 +46,28 @@ class DagTasks:
             if dataset
             else None
         )
+        self._loaded: Sequence[Task] = ()
 
     def load(self) -> Iterator[Task]:
         """Every task of the source, in its order; raises InputError with file, line, task and node."""
         placed = rows(self._source, sample=SAMPLE, hub=self._hub, constants=True)
-        return iter(tasks_of(placed, self._settings, where=self._source))
+        self._loaded = tasks_of(placed, self._settings, where=self._source)
+        return iter(self._loaded)
+
+    def warnings(self, today: date) -> list[str]:  # noqa: ARG002 -- parts are asked with a date; tasks have none
+        """What is odd about the graphs that were loaded, one line a rule; empty before `load`."""
+        rubrics = {str(task.labels["task"]): Rubric.of(task) for task in self._loaded}
+        return counted(
+            (name, finding)
+            for name, rubric in rubrics.items()
+            for finding in graph_findings(rubric, *self._weighing(rubric))
+        )
+
+    def _weighing(self, rubric: Rubric) -> tuple[list[str], Fraction]:
+        settings = self._settings
+        # a scheme that a task has no weights for is refused by the grader, which can say why
+        fits = settings.scheme != EXPLICIT or rubric.own_weights is not None
+        return [settings.scheme] if fits else [], settings.gamma
 
 
 def tasks_of(placed: Iterable[Placed], settings: Settings, *, where: str) -> list[Task]:
@@ -88,13 +110,6 @@ def checked_rows(placed: Iterable[Placed], *, where: str) -> Iterator[Placed]:
         raise InputError("the source has no task", where=where, expected="at least one row")
 
 
-def schema() -> dict[str, Any]:
-    """The JSON Schema of a row."""
-    text = resolve("pkg://plugins.dag_rubric/task.schema.json").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
-
-
 def check_row(row: Any, place: str) -> None:
     """Raise InputError for the first fault of a row, naming place, task and node."""
     name = row.get("id") if isinstance(row, Mapping) else None
@@ -114,7 +129,7 @@ def check_row(row: Any, place: str) -> None:
         before = snapshot["round"]
         check_nodes(snapshot["nodes"], f"{here}, {field}")
     try:
-        json.dumps(row, allow_nan=False)
+        json.dumps(row, allow_nan=False, default=str)
     except ValueError as error:
         raise InputError("a number is not finite", where=here, expected="no NaN, no infinity") from error
 

@@ -109,19 +109,18 @@ def _one_plus_sum(graph: Graph, _gamma: Fraction, _explicit: Sequence[float] | N
 
 
 def _katz(graph: Graph, gamma: Fraction, _explicit: Sequence[float] | None) -> list[int]:
-    """In integers: with γ = p/q and h the height, X(v) = raw(v)·q^h(v) is one, and so is raw(v)·q^(highest h)."""
+    """In integers: with γ = p/q and H the longest way, raw(v)·q^H is one.
+
+    Of a child it is divisible by q, since the child's longest way is shorter than H. So numbers are only ever
+    multiplied and divided by the small p and q: the cost is that of reading H·log₂ q bits a node and edge.
+    """
     p, q = gamma.numerator, gamma.denominator
-    heights = graph.heights()
-    highest = max(heights)
-    powers = [1]
-    for _ in range(highest):
-        powers.append(powers[-1] * q)
-    scaled = [1] * len(graph)
+    one = q ** max(graph.heights())
+    scaled = [one] * len(graph)
     for node in reversed(graph.order):
-        height = heights[node]
-        passed = sum(scaled[child] * powers[height - 1 - heights[child]] for child in graph.children[node])
-        scaled[node] = powers[height] + p * passed
-    return [own * powers[highest - height] for own, height in zip(scaled, heights, strict=True)]
+        if graph.children[node]:
+            scaled[node] = one + p * (sum(scaled[child] for child in graph.children[node]) // q)
+    return scaled
 
 
 def _descendants(graph: Graph, _gamma: Fraction, _explicit: Sequence[float] | None) -> list[int]:

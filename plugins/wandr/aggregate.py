@@ -8,16 +8,20 @@ tasks: shares over rows are shares over all rows.
 from __future__ import annotations
 
 import math
+import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from core.aggregate import Numbers, by_rule_warnings, floor_of, group, members, metric
 from core.fold import mean
 from core.model import Aggregate, RunScore, TaskScore
-from plugins.wandr import analysis
+from plugins.wandr import analysis, identity, norms
 from plugins.wandr.analysis import IdentityLoss, Share, TaskAnalysis
 from plugins.wandr.levels import NAMES
+from plugins.wandr.notes import first_refused
 from plugins.wandr.rollup import NO_LEAF, RETRIEVAL
+from plugins.wandr.scoring import MALFORMED
 from plugins.wandr.tasks import SMALLEST_VOLUME, VOLUMES
 
 #: The metric without which a task has no number.
@@ -50,6 +54,15 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "volume": (SMALLEST_VOLUME, *(label for _, label in reversed(VOLUMES))),
     "intermediate_keys": (),
 }
+#: The groups that show how numbers scale with what a task asks for: here a task without a number counts 0 too.
+SCALING: Final = ("volume", "intermediate_keys")
+_ERRORS_0: Final = "_errors_0"
+#: Flags `<word>:<key>` that a reader must know of, and what they mean.
+_KEY_FLAGS: Final[Mapping[str, str]] = {
+    identity.CANONICAL_FLAG: "canonical forms of a key stay as the norm has them, since a question failed",
+    identity.CLUSTER_FLAG: "duplicates of a key are those of the norm, since a question failed",
+    norms.CUSTOM_FLAG: "a plain norm stands in for a key's own function",
+}
 #: Gaps between two numbers of a summary, named for what they show: (shown name, higher, lower).
 GAPS: Final[Mapping[str, Sequence[tuple[str, str, str]]]] = {
     "under_delivery": (
@@ -67,6 +80,8 @@ GAPS: Final[Mapping[str, Sequence[tuple[str, str, str]]]] = {
 }
 #: So many checks are in a summary, those that are least often true; scores.jsonl has them all.
 WEAKEST: Final = 20
+#: So many keys are named in a warning.
+SHOWN_KEYS: Final = 5
 #: Below this many tasks a mean says little without its interval.
 SMALL: Final = 30
 
@@ -82,10 +97,9 @@ class WandrAggregator:
         """Metrics, groups by label, the analysis as further groups, and what a reader must know."""
         given = [score for score in scores if score.metrics.get(HEADLINE) is not None]
         counted = with_zeros(scores) if self._errors_are_zero else list(scores)
-        names = {name: name for name in NAMES}
         groups = {
             label: {
-                member: group(tasks, names, self._floor)
+                member: self._group(tasks, scaling=label in SCALING)
                 for member, tasks in _in_order(members(counted, label), order)
             }
             for label, order in GROUPS.items()
@@ -96,6 +110,22 @@ class WandrAggregator:
             groups={**groups, "gaps": self._gaps(counted), **analysed(found)},
             warnings=tuple(self._warnings(scores, given)),
         )
+
+    def _group(self, tasks: Sequence[TaskScore], *, scaling: bool) -> Numbers:
+        """A label's group: the means over its scored tasks, and what solving them took where that is known.
+
+        `cost_usd`: dollars, the mean over the tasks that state it. `latency_median_s`: seconds, the median over
+        these. Where numbers scale, `soft_f1_errors_0` and `hard_f1_errors_0` too: means over all scheduled tasks
+        of the group, one without a number counting 0.
+        """
+        numbers = group(tasks, {name: name for name in NAMES}, self._floor)
+        latencies = [task.latency_s for task in tasks if task.latency_s is not None]
+        numbers["cost_usd"] = mean(task.cost_usd for task in tasks)
+        numbers["latency_median_s"] = statistics.median(latencies) if latencies else None
+        if scaling:
+            for name in ("soft_f1", "hard_f1"):
+                numbers[f"{name}{_ERRORS_0}"] = mean(task.metrics.get(name) or 0.0 for task in tasks)
+        return numbers
 
     def _gaps(self, scores: Sequence[TaskScore]) -> dict[str, Numbers]:
         overall = group(scores, {name: name for name in METRICS}, self._floor)
@@ -109,11 +139,42 @@ class WandrAggregator:
         no_leaf = sum(NO_LEAF in score.flags for score in given)
         if no_leaf:
             yield f"{no_leaf} of {len(scores)} tasks with a number that no leaf decides: it is written as 0"
+        yield from _refused_warnings(given, len(scores))
+        yield from _key_warnings(scores)
         lost = len(scores) - len(given)
         if self._errors_are_zero and lost:
             yield f"{lost} of {len(scores)} tasks have no number and count 0 (profile released)"
         if len(given) < SMALL:
             yield f"only {len(given)} tasks are scored: compare intervals, not means"
+
+
+def _refused_warnings(given: Sequence[TaskScore], n_tasks: int) -> Iterable[str]:
+    """One warning where malformed rows made strict numbers 0: of how many tasks, and the first row."""
+    refused = [score for score in given if MALFORMED in score.flags]
+    if not refused:
+        return
+    # another attempt at the task may have been well-formed
+    zero = sum(score.metrics[HEADLINE] == 0 for score in refused)
+    partly = f", and {len(refused) - zero} more in some attempts" if len(refused) > zero else ""
+    first = next(((score.task_id, note) for score in refused if (note := first_refused(score.notes))), None)
+    shown = "" if first is None else f"; first: task {first[0]}: {first[1]}"
+    yield (
+        f"{zero} of {n_tasks} tasks are 0 in the strict numbers because of malformed rows or missing "
+        f"files{partly}{shown}"
+    )
+
+
+def _key_warnings(scores: Sequence[TaskScore]) -> Iterable[str]:
+    """One warning for each kind of flag on keys: how many tasks have it, and the keys that most have."""
+    for word, meaning in _KEY_FLAGS.items():
+        found = [{flag for flag in score.flags if flag.startswith(f"{word}:")} for score in scores]
+        n_tasks = sum(map(bool, found))
+        if n_tasks:
+            keys = Counter(flag.partition(":")[2] for flags in found for flag in flags)
+            ranked = sorted(keys.items(), key=lambda item: (-item[1], item[0]))
+            listed = ", ".join(f"{key} {count}" for key, count in ranked[:SHOWN_KEYS])
+            more = ", …" if len(ranked) > SHOWN_KEYS else ""
+            yield f"{n_tasks} of {len(scores)} tasks with {word} ({listed}{more}): {meaning}"
 
 
 def with_zeros(scores: Sequence[TaskScore]) -> list[TaskScore]:

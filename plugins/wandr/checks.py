@@ -93,6 +93,12 @@ def record_verdict(answer: Mapping[str, Any], spec: JudgeSpec, verdict_from: Ver
     }
 
 
+def chosen_verdict(recorded: Mapping[str, Any], verdict_from: VerdictFrom) -> dict[str, Any]:
+    """A row's verdict from a file; where the judge's own word decides and the row has it, with that word."""
+    own = recorded.get(JUDGE_VERDICT)
+    return {**recorded, VERDICT: own} if verdict_from == "judge" and own is not None else dict(recorded)
+
+
 def failed_verdict(**checks: Any) -> dict[str, Any]:
     """The verdict of a record that a rule fails, with certainty."""
     return {VERDICT: False, SATISFIED: False, CONFIDENCE: SUREST, **checks}

@@ -99,9 +99,9 @@ def finding(found: Alignment) -> str:
             return f"was not found: {found.why_not}"
 
 
-def was_moved(page: Page) -> bool:
+def was_moved(url: str, final_url: str | None) -> bool:
     """Whether a page was reached at another address than the one that was cited."""
-    return page.final_url is not None and normalise_url(page.final_url) != normalise_url(page.url)
+    return final_url is not None and normalise_url(final_url) != normalise_url(url)
 
 
 def named(canonical: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, Named]]:

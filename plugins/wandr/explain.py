@@ -2,10 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
+from core.fold import by_repeat
+from core.model import Judgement
+from plugins.wandr import identity, scoring
 from plugins.wandr.levels import Lineages
-from plugins.wandr.rollup import Entity, Factor, Level, Rolled, RolledLeaf
+from plugins.wandr.notes import notes_of, refused
+from plugins.wandr.rollup import Entity, Factor, Level, Rolled, RolledLeaf, rollup
+
+_UNJUDGED: Final = "nothing was judged: there are no numbers"
+_MALFORMED: Final = "a row is malformed or a file is missing: every strict number is 0"
+
+
+def explained(reading: scoring.Reading, judgements: Sequence[Judgement]) -> dict[str, Any]:
+    """How one submission's numbers came about, in both readings, by repeat.
+
+    `notes`: refused rows and what was odd about the delivery. `leaves`: what was rolled up, records by their unit
+    and after them, in the lenient reading alone, the refused rows; a leaf's `leaf` in a tree is its place here.
+    `repeats`: {"repeat", "strict", "lenient"}, each reading {"tree", "reason"}: see `as_tree`; where there is no
+    tree, its reason. Raises as `score` does.
+    """
+    parsed = reading.parsed
+    malformed = [refused(row) for row in parsed.malformed if row.line is not None]
+    return {
+        "notes": list(notes_of(parsed)),
+        "leaves": [*(record.unit for record in parsed.records), *malformed],
+        "repeats": [
+            {"repeat": repeat, **_readings(reading, rows)} for repeat, rows in by_repeat(judgements).items()
+        ],
+    }
+
+
+def _readings(reading: scoring.Reading, rows: Sequence[Judgement]) -> dict[str, Any]:
+    judged = scoring.record_rows(reading, rows)
+    if reading.parsed.records and not any(row.verdict is not None for row in judged.values()):
+        return {name: {"tree": None, "reason": _UNJUDGED} for name in ("strict", "lenient")}
+    who = identity.identity_of(reading.root, reading.raws, identity.read(rows, identity.keys_of(reading.root)))
+    leaves = [*scoring.leaves_of(reading, judged), *reading.malformed_leaves]
+    lenient = {"tree": as_tree(rollup(reading.root, leaves, who)), "reason": None}
+    strict = {"tree": None, "reason": _MALFORMED} if reading.parsed.malformed else lenient
+    return {"strict": strict, "lenient": lenient}
 
 
 def as_tree(rolled: Rolled) -> dict[str, Any]:

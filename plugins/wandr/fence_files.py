@@ -3,7 +3,8 @@
 A block opens with a line of at least three backticks and `file:<path>` (or `file-base64:<path>`), and closes with
 a line of nothing but at least as many backticks. What models do beside that is put up with, and each case noted:
 
-- a fence that nobody closes ends where the next file opens, or with the text;
+- a fence that nobody closes ends where the next file opens, or with the text; what follows its last complete
+  record there and does not begin like one is talk, and no row;
 - backticks alone on a line inside a record that is not complete yet do not close the block;
 - a line whose record is escaped as a JSON text (`{\\"item\\": …}`, or quoted as a whole) is unescaped, and records
   with a literal `\\n` between them are set apart: JSONL that was written into a text once too often;
@@ -28,6 +29,10 @@ from plugins.wandr.instruction import FENCE, FENCE_BASE64
 _TICKS: Final = re.compile(r"[ \t]{0,3}(`{3,})")
 #: What the last line of complete records ends with: an object, or one that is quoted as a text.
 _COMPLETE: Final = ("}", '}"', "}\\n", '}\\n"')
+
+#: What a line of a record begins with, plain or quoted as a text.
+_BEGINS: Final = ("{", '"{')
+_UNCLOSED: Final = "the fence is not closed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,12 @@ def files_in(text: str) -> tuple[Mapping[str, Block], tuple[str, ...]]:
         end, note = _end(lines, at, opening)
         if note:
             notes.append(f"{shown(opening.path)}: {note}")
-        block, more = _block(opening, lines[at:end])
+        content = lines[at:end]
+        if note == _UNCLOSED and not opening.in_base64:
+            content, n_dropped = _without_talk(content)
+            if n_dropped:
+                notes.append(f"{shown(opening.path)}: {n_dropped} lines after the last record are left out")
+        block, more = _block(opening, content)
         notes += [f"{shown(opening.path)}: {each}" for each in more]
         if opening.path in found:
             notes.append(f"{shown(opening.path)}: given more than once, the last is used")
@@ -100,10 +110,24 @@ def _end(lines: Sequence[str], start: int, opening: _Opening) -> tuple[int, str 
                 inside = at
         elif _TICKS.match(line) and (inside is not None or _opening(line) is not None):
             # another block begins: a record left open by then is broken, not long
-            return (inside, None) if inside is not None else (at, "the fence is not closed")
+            return (inside, None) if inside is not None else (at, _UNCLOSED)
         if line.strip():
             last = line.rstrip()
-    return (inside, None) if inside is not None else (len(lines), "the fence is not closed")
+    return (inside, None) if inside is not None else (len(lines), _UNCLOSED)
+
+
+def _without_talk(lines: Sequence[str]) -> tuple[list[str], int]:
+    """Lines of an unclosed block without what is said after its last complete record, and how many those are.
+
+    A line that begins like a record stays: a record that was cut off is refused, not left out.
+    """
+    words = [line.strip() for line in lines]
+    ends = [at for at, word in enumerate(words) if word.startswith(_BEGINS) and word.endswith(_COMPLETE)]
+    if not ends:
+        return list(lines), 0
+    rest = range(ends[-1] + 1, len(lines))
+    kept = [lines[at] for at in rest if not words[at] or words[at].startswith(_BEGINS)]
+    return [*lines[: ends[-1] + 1], *kept], len(rest) - len(kept)
 
 
 def _block(opening: _Opening, lines: Sequence[str]) -> tuple[Block, list[str]]:

@@ -13,6 +13,7 @@ their rows say, and ok where they have none.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -27,10 +28,12 @@ from core.model import BY_RULE, GRADED, RULE_JUDGE, Failure, Judgement, RunScore
 from core.pages.page import GONE, STATUSES, Page, Pages, PageStatus
 from core.services import JudgeDesk
 from plugins.wandr import evidence, identity, scoring, triage
-from plugins.wandr.checks import RECORD_SCHEMA, USABLE, failed_verdict, record_verdict
+from plugins.wandr.checks import RECORD_SCHEMA, USABLE, chosen_verdict, failed_verdict, record_verdict
+from plugins.wandr.explain import explained
 from plugins.wandr.identity_asking import canonical_rows, duplicate_rows, recorded_rows
 from plugins.wandr.instruction import checked_delivery
 from plugins.wandr.model import Node, Record
+from plugins.wandr.notes import notes_of
 from plugins.wandr.prompt import Named, question
 from plugins.wandr.scoring import PAGE, RECORD, Reading
 from plugins.wandr.settings import settings_of
@@ -40,11 +43,18 @@ from plugins.wandr.tree import required_records, tree_of
 
 PAGE_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
-    "properties": {"status": {"type": "string", "enum": list(STATUSES)}},
+    "properties": {
+        "status": {"type": "string", "enum": list(STATUSES)},
+        "final_url": {"type": ["string", "null"]},
+    },
     "required": ["status"],
 }
+#: What a page is that a file of judgements has no row on.
+_RECORDED_OK: Final[Mapping[str, Any]] = {"status": "ok"}
 #: The kind of a record's error whose page was not seen.
 UNSEEN_KIND: Final = "page"
+#: A line's number as units have it; any other spelling of it would be a second unit of one row.
+_LINE: Final = re.compile(r"0|[1-9][0-9]*")
 #: Submissions whose rows are kept parsed: more than are graded at once.
 _KEPT: Final = 128
 
@@ -102,7 +112,7 @@ class WandrGrader:
             return PAGE_SCHEMA if rest else None
         if kind == RECORD:
             name, _, line = rest.rpartition("/")
-            known = line.isdecimal() and any(node.name == name for node in root.walk())
+            known = _LINE.fullmatch(line) is not None and any(node.name == name for node in root.walk())
             return RECORD_SCHEMA if known else None
         name, slash, raw = rest.partition("/")
         if name not in identity.keys_of(root):
@@ -178,9 +188,8 @@ class WandrGrader:
             rows = [_page_row(job, unit, page)]
         if page.status != "ok":
             return rows + [self._unjudged(job, record, page.status, page.message) for record in records]
-        if self._settings.redirects == "drop" and evidence.was_moved(page):
-            moved = f"the page was moved to {page.final_url}"
-            return rows + [_missing(job, record, moved) for record in records]
+        if self._settings.redirects == "drop" and evidence.was_moved(page.url, page.final_url):
+            return rows + [_missing(job, record, _moved(page.final_url)) for record in records]
         view = evidence.View(page, self._settings)
         questions = (self._question(job, record, view) for record in records)
         async with aclosing(as_done(questions, job.ask, width=job.desk.width)) as answers:
@@ -210,22 +219,35 @@ class WandrGrader:
         """Rows out of a file of judgements; a rule says what records of pages gone or unseen are."""
         reading = job.reading
         by_url = _by_url(reading.parsed.records)
-        statuses: dict[str, PageStatus] = {}
+        pages: dict[str, Mapping[str, Any] | None] = {}
         about = [f"{PAGE}/{url}" for url in by_url]
         async for row in recorded_rows(job.ask, job.submission, job.repeat, [*about, *_identity_units(reading)]):
-            if row.unit.startswith(f"{PAGE}/") and row.verdict is not None:
-                statuses[row.unit.removeprefix(f"{PAGE}/")] = row.verdict["status"]
+            if row.unit.startswith(f"{PAGE}/"):
+                pages[row.unit.removeprefix(f"{PAGE}/")] = row.verdict
             yield row
         for url, records in by_url.items():
-            status = statuses.get(url, "ok")
-            if status != "ok":
+            page = pages.get(url, _RECORDED_OK)
+            if page is None or page["status"] != "ok":
                 for record in records:
-                    yield self._unjudged(job, record, status, "")
+                    yield (
+                        _missing(job, record, "the recorded verdict on its page is null")
+                        if page is None
+                        else self._unjudged(job, record, page["status"], "")
+                    )
+                continue
+            final_url = page.get("final_url")
+            if self._settings.redirects == "drop" and evidence.was_moved(url, final_url):
+                for record in records:
+                    yield _missing(job, record, _moved(final_url))
                 continue
             asked = evidence.bare_question(job.submission, job.repeat, [record.unit for record in records])
             answer = await job.ask(asked)
             for record in records:
-                yield judgement(asked, record.unit, answer, dict)
+                row = judgement(asked, record.unit, answer, dict)
+                if row.verdict is not None:
+                    chosen = chosen_verdict(row.verdict, self._settings.verdict)
+                    row = row.model_copy(update={"verdict": chosen})
+                yield row
 
     def _unjudged(self, job: _Job, record: Record, status: PageStatus, message: str) -> Judgement:
         """The row of a record whose page is not there to be judged."""
@@ -251,9 +273,11 @@ class WandrGrader:
         reading = self._reading(task, submission)
         runs = scoring.runs_of(reading, judgements)
         flags.update(flag for run in runs for flag in run.flags)
+        notes = notes_of(reading.parsed)
         if runs:
             coverage = add_counts(run.coverage for run in runs)
-            return score_of_runs(task, [run.score for run in runs], coverage_by=coverage, flags=flags)
+            scores = [run.score for run in runs]
+            return score_of_runs(task, scores, coverage_by=coverage, flags=flags, notes=notes)
         # nothing was judged: because there is nothing well-formed, which is 0 by rule, or because it was cut short
         if reading.parsed.malformed:
             flags.add(scoring.MALFORMED)
@@ -261,7 +285,13 @@ class WandrGrader:
         metrics = scoring.nulls(root) if n_expected else scoring.zeros(root)
         run = RunScore(attempt=submission.attempt, repeat=1, metrics=metrics, n_graded=0, n_expected=n_expected)
         coverage = {"node": scoring.coverage_of(reading, {})}
-        return score_of_runs(task, [run], coverage_by=coverage, flags=flags)
+        return score_of_runs(task, [run], coverage_by=coverage, flags=flags, notes=notes)
+
+    def explain(self, task: Task, submission: Submission, judgements: Sequence[Judgement]) -> dict[str, Any]:
+        """Every node's numbers and what they were made of (explain.py), or the rule that decided them."""
+        if submission.status not in GRADED:
+            return {"by_rule": f"the submission's status is {submission.status}"}
+        return explained(self._reading(task, submission), judgements)
 
     def _reading(self, task: Task, submission: Submission) -> Reading:
         known = self._readings.get(id(submission))
@@ -320,6 +350,10 @@ def _missing(job: _Job, record: Record, reason: str) -> Judgement:
     """The row of a record that could not be judged: what we could not see is unknown."""
     row = _rule_row(job, record.unit, None, None)
     return row.model_copy(update={"error": Failure(kind=UNSEEN_KIND, message=reason)})
+
+
+def _moved(final_url: str | None) -> str:
+    return f"the page was moved to {final_url}"
 
 
 def _rule_row(job: _Job, unit: str, verdict: Mapping[str, Any] | None, explanation: str | None) -> Judgement:

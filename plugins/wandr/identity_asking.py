@@ -12,7 +12,7 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from core.digest import json_digest
 from core.flow import as_done
@@ -26,8 +26,6 @@ from plugins.wandr.model import Key
 from plugins.wandr.norms import NOT_FOUND
 
 Ask = Callable[[Question], Awaitable[Answer]]
-#: The kind of a verdict that a file of judgements lacks.
-NOT_RECORDED: Final = "not_recorded"
 
 
 async def canonical_rows(
@@ -98,7 +96,7 @@ async def duplicate_rows(
 async def recorded_rows(
     ask: Ask, submission: Submission, repeat: int, units: Iterable[str]
 ) -> AsyncIterator[Judgement]:
-    """What a file of judgements says of these units; what it does not have gives no row."""
+    """What a file of judgements says of these units; what it does not have gives no row, a null verdict does."""
     question = Question(
         task_id=submission.task_id,
         attempt=submission.attempt,
@@ -111,9 +109,9 @@ async def recorded_rows(
     )
     answer = await ask(question)
     for unit in question.units:
-        row = judgement(question, unit, answer, dict)
-        if row.error is None or row.error.kind != NOT_RECORDED:
-            yield row
+        recorded = answer.verdicts.get(unit)
+        if recorded is None or not recorded.absent:
+            yield judgement(question, unit, answer, dict)
 
 
 def checked(question: Question, answer: Answer) -> Answer:

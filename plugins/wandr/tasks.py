@@ -18,7 +18,7 @@ from core.strict_json import shown
 from core.taskfile import Placed
 from plugins.wandr import sources
 from plugins.wandr.instruction import Delivery, checked_delivery, output_schema, prompt_of
-from plugins.wandr.model import JudgeSpec, Node
+from plugins.wandr.model import Node
 from plugins.wandr.norms import custom_flags
 from plugins.wandr.shape import check_row, refusal
 from plugins.wandr.tree import checked_node, required_files, required_records, tree_of
@@ -144,7 +144,7 @@ def _task(row: Mapping[str, Any], place: str, *, delivery: Delivery, index: int)
     root = checked_node(row["tree"], place)
     files = required_files(root)
     given = row.get("output_files")
-    if given is not None and tuple(given) != files:
+    if given is not None and set(given) != set(files):
         raise refusal(
             "the files are not those of the tree's nodes",
             where=place,
@@ -157,7 +157,7 @@ def _task(row: Mapping[str, Any], place: str, *, delivery: Delivery, index: int)
     if not is_self_contained:
         labels["self_contained"] = "false"
     flags = [*custom_flags(root)]
-    flags += [_NO_JUDGE_SPEC] if all(node.judge == JudgeSpec() for node in root.walk()) else []
+    flags += [] if _has_judge(row["tree"]) else [_NO_JUDGE_SPEC]
     flags += [] if is_self_contained else [_NOT_SELF_CONTAINED]
     return Task(
         id=row["id"],
@@ -169,6 +169,12 @@ def _task(row: Mapping[str, Any], place: str, *, delivery: Delivery, index: int)
         payload={"tree": row["tree"], "flags": flags},
         index=index,
     )
+
+
+def _has_judge(node: Mapping[str, Any]) -> bool:
+    """Whether any node of a tree in plain form says anything of its judge, be it that it checks no more."""
+    said = any(value is not None for value in node["judge"].values())
+    return said or any(_has_judge(subtask) for subtask in node.get("subtasks") or ())
 
 
 def labels_of(given: Mapping[str, Any], root: Node) -> dict[str, str | list[str]]:

@@ -1,9 +1,9 @@
 """A task's tree, from the plain form that files and run folders hold to `Node`s that keep every rule.
 
 The rules: `url` is the last key and stands for itself; no key twice in a node; a subtask's first key is a key of
-its parent, the others are not (but for `url`); a subtask's name is its parent's, a dot, its own; no name twice;
-keys of one name have one identity throughout the tree (fields, canonical form, duplicates), since values are
-matched and collapsed over the whole task.
+its parent and not `url`, its others are not the parent's (but for `url`); a subtask's name is its parent's, a dot,
+its own; no name twice; keys of one name have one identity throughout the tree (fields, canonical form,
+duplicates), since values are matched and collapsed over the whole task.
 """
 
 from __future__ import annotations
@@ -209,12 +209,16 @@ def _check_attachment(node: Node, parent: Node, where: str, field: str) -> None:
         )
     others = [key.name for key in parent.keys]
     for at, key in enumerate(node.keys):
-        if at == 0 and key.name not in others:
+        if at == 0 and (key.name == URL or key.name not in others):
+            # an address is no entity: there is nothing at the url level for a subtask to belong to
+            can_carry = ", ".join(other for other in others if other != URL)
             raise refusal(
-                "a subtask's first key is no key of its parent",
+                "a subtask can't hang on the key url"
+                if key.name == URL
+                else "a subtask's first key is no key of its parent",
                 where=where,
                 field=f"{field}.keys[0].name",
-                expected=f"one of {', '.join(others)}",
+                expected=f"one of {can_carry}" if can_carry else "no subtask: the parent has no key but url",
                 got=key.name,
             )
         if at > 0 and key.name in others and key.name != URL:

@@ -169,7 +169,31 @@ def test_answers_by_rule_and_few_tasks_are_warned_about() -> None:
     found = aggregate([scored("a", 0, status="zero", flags=["empty"]), scored("b", 40)])
     assert any("1 of 2 tasks with answers decided by rule" in line for line in found.warnings)
     assert any("only 2 tasks are scored" in line for line in found.warnings)
-    assert aggregate([scored(str(n), 50) for n in range(30)]).warnings == ()
+    assert len(aggregate([scored(str(n), 50) for n in range(30)]).warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "begins"),
+    [
+        (
+            {},
+            "score: leaf_sum, the default and a reading of the paper's text; the same answers under other schemes",
+        ),
+        ({"weights": {"scheme": "katz"}}, "score: katz, not the default, which is leaf_sum, a reading"),
+        ({"weights": {"scheme": "explicit"}}, "score: explicit, the tasks' own weights, not the default"),
+        ({"aggregation": "gate"}, "score: leaf_sum behind a gate, which the paper has not, the default and a"),
+        ({"aggregation": "tree_mean"}, "score: tree_mean, which is not the paper's and which no scheme weighs"),
+    ],
+    ids=["default", "another scheme", "explicit", "gate", "tree"],
+)
+def test_every_summary_says_that_the_default_is_a_reading(config: dict[str, Any], begins: str) -> None:
+    names = metric_names(Settings.of(config))
+    score = scored("a", 50).model_copy(update={"metrics": dict.fromkeys(names, 50.0)})
+    found = aggregate([score], **config)
+    assert found.warnings[0].startswith(begins)
+    assert "score/<scheme>" in found.warnings[0]
+    for name in names:
+        assert "leaf_sum is the default and a reading of the paper" in found.metrics[name].estimator, name
 
 
 def test_no_task_at_all_gives_no_number() -> None:

@@ -572,6 +572,59 @@ def test_evidential_checkpoints_without_a_source_are_odd(tmp_path: Path) -> None
     assert not [finding for finding in findings(given) if finding[0] == "no evidence"]
 
 
+def test_lint_goes_on_after_a_line_that_is_not_json(tmp_path: Path) -> None:
+    file = tmp_path / "tasks.jsonl"
+    file.write_text(f"{json.dumps(row())}\nnot JSON\n{json.dumps(row(id='t2'))}\n{{\n", encoding="utf-8")
+    found = audit(tmp_path, "lint", file, code=2)
+    assert found["n_tasks"] == 4
+    assert [fault["place"].rpartition("line ")[2] for fault in found["refused"]] == ["2", "4"]
+    assert {finding["task_id"] for finding in found["warnings"]} == {"t1", "t2"}
+
+
+@pytest.mark.parametrize("source", ["no/such.jsonl", "hub"])
+@pytest.mark.parametrize("words", [("lint",), ("weights",), ("convergence",)], ids=lambda words: words[0])
+def test_a_source_that_is_none_is_named_as_the_argument(
+    in_tmp: Path, capsys: pytest.CaptureFixture[str], words: Sequence[str], source: str
+) -> None:
+    assert main([*words, source]) == 2
+    said = capsys.readouterr().err
+    assert source in said
+    assert "benchmark." not in said
+
+
+def test_keys_that_nothing_reads_are_odd() -> None:
+    given = row(nodes=[node("e1", wieght=2), node("a2", ["e1"])], catgory="Law", colour="red")
+    given["nodes"][1]["checkpoints"][0]["evidences"] = []
+    found = {at: text for rule, at, text in findings(given) if rule == "unknown key" and at != "task"}
+    assert found == {
+        "e1": "nothing reads 'wieght'; did you mean 'weight'?",
+        "a2.c1": "nothing reads 'evidences'; did you mean 'evidence'?",
+    }
+    of_task = [text for rule, at, text in findings(given) if rule == "unknown key" and at == "task"]
+    assert of_task[0] == "nothing reads 'catgory'; did you mean 'category'?"
+    assert of_task[1].startswith("nothing reads 'colour'; known are id, topic, category")
+
+
+def test_a_heavy_weight_of_the_tasks_own_is_odd() -> None:
+    given = row(nodes=[node(f"e{n}", weight=96 if n == 0 else 1) for n in range(5)])
+    heavy = [(at, text) for rule, at, text in findings(given) if rule == "heavy node"]
+    assert heavy == [("e0", "it has 96% of the weight under explicit")]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("Yes", "yes ", True),
+        ("南极条约于1961年生效", "南极条约于1961年生效", True),
+        ("是", "是", True),
+        ("是", "否", False),
+        ("Yes", "No", False),
+    ],
+)
+def test_equal_texts_are_the_same_claim_whatever_their_words(one: str, other: str, alike: bool) -> None:
+    assert match({"a": one}, {"b": other}) == ([("a", "b")] if alike else [])
+
+
 # The command.
 
 

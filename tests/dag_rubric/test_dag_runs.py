@@ -269,46 +269,118 @@ def repeated(text: str) -> str:
     return text.replace('{"c1"', '{"c1": {"explanation": "", "verdict": "MET"}, "c1"')
 
 
+def other_word(text: str) -> str:
+    answer = json.loads(text)
+    answer["verdicts"]["c2"] = {"explanation": "", "verdict": "PERHAPS"}
+    return json.dumps(answer)
+
+
 def empty(_: str) -> str:
     return ""
 
 
-FAULTS = [left_out, renamed, invented, repeated, empty]
+FAULTS = [left_out, renamed, invented, repeated, other_word, empty]
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_a_judge_that_always_errs_is_asked_again_and_then_missing(
-    tmp_path: Path, fault: Callable[[str], str]
+@pytest.mark.parametrize(("judging", "n_questions"), [("per_node", 2), ("per_task", 1)])
+@pytest.mark.parametrize(
+    ("fault", "lost", "said"),
+    [
+        (left_out, 2, "c2 was left out"),
+        (renamed, 2, "'checkpoint 2' was not asked for; verdicts: c2 was left out"),
+        (repeated, 1, "c1 stands twice"),
+        (other_word, 2, "c2.verdict: 'PERHAPS'"),
+        (invented, None, ""),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else "",
+)
+def test_a_judge_that_always_errs_is_asked_again_and_then_only_that_checkpoint_is_missing(
+    tmp_path: Path, fault: Callable[[str], str], lost: int | None, said: str, judging: str, n_questions: int
 ) -> None:
     def script(_: int, body: Body) -> Behaviour:
-        return Behaviour(text=fault(json.dumps(verdict(body))))
+        return Behaviour(text=fault(json.dumps(verdict(body)).replace("UNMET", "MET")))
+
+    words = (f"benchmark.judging={judging}", "benchmark.coverage_floor=0.5", "judge.price={input: 1, output: 1}")
+    with ModelServer(script) as server:
+        found = judged(tmp_path, server, *words)
+        assert server.requests == 2 * n_questions, "each question is asked twice"
+        judged(tmp_path, server, *words, out="again")
+        assert server.requests == 4 * n_questions, "an answer in parts is not kept"
+    rows = found.rows("judgements.jsonl")
+    missing = {line["unit"]: line["error"] for line in rows if line["verdict"] is None}
+    expected = [] if lost is None else [f"e1.c{lost}", f"a2.c{lost}"][:n_questions]
+    assert sorted(missing) == sorted(f"checkpoint/{name}" for name in expected)
+    for error in missing.values():
+        assert error["kind"] == "malformed"
+        assert said in error["message"]
+    assert all(line["error"] is None for line in rows if line["verdict"] is not None)
+    (line,) = found.rows("scores.jsonl")
+    assert (found.code, line["n_graded"], line["n_expected"]) == (3 if expected else 0, 5 - len(expected), 5)
+    assert line["status"] == "scored"
+    assert line["metrics"]["score"] == 100, "a node is scored over its graded checkpoints"
+    assert found.summary["coverage"] == (5 - len(expected)) / 5
+    # what was paid stands in the rows, once, the tries too
+    assert sum(row.get("cost_usd") or 0 for row in rows) == pytest.approx(found.summary["cost"]["judge_usd"])
+    again = run(
+        tmp_path / "round",
+        "benchmark=dag_rubric", f"benchmark.source={tmp_path / 'tasks.in.jsonl'}", "benchmark.coverage_floor=0.5",
+        "system=replay", f"system.path={found.folder / 'submissions.jsonl'}",
+        "judge=recorded", f"judge.path={found.folder / 'judgements.jsonl'}",
+    )  # fmt: skip
+    assert again.bytes("scores.jsonl") == found.bytes("scores.jsonl")
+
+
+def test_the_only_checkpoint_of_a_node_that_is_lost_leaves_the_task_without_a_score(tmp_path: Path) -> None:
+    def script(_: int, body: Body) -> Behaviour:
+        return Behaviour(text=renamed(json.dumps(verdict(body))).replace('"c1"', '"first"'))
 
     with ModelServer(script) as server:
+        found = judged(tmp_path, server, "benchmark.coverage_floor=0")
+    (line,) = found.rows("scores.jsonl")
+    # of e1, its third checkpoint is left; of a2, nothing
+    assert (found.code, line["n_graded"], line["metrics"]["score"]) == (3, 1, None)
+
+
+def test_below_the_floor_an_answer_in_parts_leaves_the_task_withheld(tmp_path: Path) -> None:
+    def script(_: int, body: Body) -> Behaviour:
+        return Behaviour(text=left_out(json.dumps(verdict(body))))
+
+    with ModelServer(script) as server:
+        found = judged(tmp_path, server)
+    (line,) = found.rows("scores.jsonl")
+    assert (found.code, line["status"], line["n_graded"]) == (3, "withheld", 3)
+    assert found.value("score") is None
+
+
+def test_a_judge_that_always_says_nothing_leaves_everything_missing(tmp_path: Path) -> None:
+    with ModelServer(lambda _n, _b: Behaviour(text="")) as server:
         found = judged(tmp_path, server)
         assert server.requests == 4, "two questions, each asked twice"
     assert found.code == 3
     rows = found.rows("judgements.jsonl")
     assert [line["verdict"] for line in rows] == [None] * 5
-    assert {line["error"]["kind"] for line in rows} == {"empty" if fault is empty else "malformed"}
+    assert {line["error"]["kind"] for line in rows} == {"empty"}
     (line,) = found.rows("scores.jsonl")
     assert (line["status"], line["n_graded"], line["n_expected"]) == ("withheld", 0, 5)
     assert set(line["metrics"].values()) == {None}
     assert found.value("score") is None
 
 
+@pytest.mark.parametrize(("judging", "n_questions"), [("per_node", 2), ("per_task", 1)])
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_a_judge_that_errs_once_is_asked_again_and_then_counts(
-    tmp_path: Path, fault: Callable[[str], str]
+    tmp_path: Path, fault: Callable[[str], str], judging: str, n_questions: int
 ) -> None:
     def script(number: int, body: Body) -> Behaviour:
         text = json.dumps(verdict(body))
         return Behaviour(text=fault(text) if number == 0 else text)
 
     with ModelServer(script) as server:
-        found = judged(tmp_path, server)
-        assert server.requests == 3
-        assert judged(tmp_path, server, out="again").bytes("scores.jsonl") == found.bytes("scores.jsonl")
-        assert server.requests == 3, "what was judged once is kept"
+        word = f"benchmark.judging={judging}"
+        found = judged(tmp_path, server, word)
+        assert server.requests == n_questions + 1
+        assert judged(tmp_path, server, word, out="again").bytes("scores.jsonl") == found.bytes("scores.jsonl")
+        assert server.requests == n_questions + 1, "what was judged once is kept"
     assert found.code == 0
     assert found.summary["n_graded"] == 5
 
@@ -316,7 +388,7 @@ def test_a_judge_that_errs_once_is_asked_again_and_then_counts(
 def test_one_node_that_is_never_judged_leaves_the_task_without_a_score(tmp_path: Path) -> None:
     def script(_: int, body: Body) -> Behaviour:
         text = json.dumps(verdict(body))
-        return Behaviour(text=left_out(text) if "Step a2" in str(body["messages"][-1]["content"]) else text)
+        return Behaviour(text="" if "Step a2" in str(body["messages"][-1]["content"]) else text)
 
     with ModelServer(script) as server:
         found = judged(tmp_path, server, "benchmark.coverage_floor=0")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.runs import run
 
 from core.compose import compose
 from core.config import RunConfig
@@ -18,6 +20,7 @@ from plugins.dag_rubric.aggregate import DagAggregator
 from plugins.dag_rubric.grader import DagGrader
 from plugins.dag_rubric.lint import findings
 from plugins.dag_rubric.rubric import Rubric
+from plugins.dag_rubric.settings import FORMS
 from plugins.dag_rubric.tasks import DagTasks
 from plugins.dag_rubric.trees import why_no_tree
 
@@ -133,6 +136,31 @@ def test_the_parts_keep_the_contract_of_a_benchmark(words: tuple[str, ...]) -> N
 
 
 def test_the_answers_are_good_partial_wrong_and_empty() -> None:
-    given = [Submission.model_validate(line) for line in packaged("submissions.jsonl")]
+    given = [Submission.model_validate(line) for line in packaged("submissions.with_hints.jsonl")]
     assert [one.task_id for one in given] == list(TASKS)
     assert [one.settled().status for one in given] == ["completed"] * 3 + ["empty"]
+
+
+def test_the_answers_to_all_forms_are_those_to_each() -> None:
+    by_form = {form: packaged(f"submissions.{form}.jsonl") for form in FORMS}
+    together = [
+        {**answer, "task_id": f"{answer['task_id']}:{form}"}
+        for place in range(4)
+        for form in FORMS
+        for answer in [by_form[form][place]]
+    ]
+    assert packaged("submissions.all.jsonl") == together
+
+
+@pytest.mark.parametrize("form", [*FORMS, "all"])
+def test_the_demonstration_runs_in_every_form(tmp_path: Path, form: str) -> None:
+    found = run(tmp_path / "run", "experiment=demo_dag", f"benchmark.form={form}")
+    assert found.code == 0
+    assert found.summary["n_scored"] == (12 if form == "all" else 4)
+    assert any(
+        "1 redundant edge in 1 task; the first: task sample-ntp" in line for line in found.summary["warnings"]
+    )
+    assert any("leaf_sum, the default and a reading" in line for line in found.summary["warnings"])
+    if form == "all":
+        gaps = found.summary["groups"]["form_gaps"]
+        assert gaps["with_hints - without_hints"]["score"] > gaps["with_hints - assigned_topic"]["score"] > 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +15,9 @@ from hypothesis import strategies as st
 
 from core.errors import InputError
 from core.model import Count, Task
+from plugins.dag_rubric.gate import gated
 from plugins.dag_rubric.grader import DagGrader
+from plugins.dag_rubric.rubric import Rubric
 from plugins.dag_rubric.settings import Settings
 
 TASK = task_of()
@@ -345,3 +348,40 @@ def test_a_setting_that_is_none_is_refused_by_its_key(config: dict[str, Any], ke
 def test_helpers_make_what_they_say() -> None:
     assert [len(listed["checkpoints"]) for listed in TASK.payload["nodes"]] == [4, 5, 4, 5, 3, 4]
     assert node("e9", n=2)["checkpoints"][1]["id"] == "e9.c2"
+
+
+def by_definition(rubric: Rubric, scores: Sequence[Fraction], passing: Mapping[str, Fraction]) -> list[Fraction]:
+    """The gate, in fractions throughout."""
+    credit = [Fraction(0)] * len(scores)
+    for number in rubric.graph.order:
+        parents = zip(rubric.graph.parents[number], rubric.nodes[number].edges, strict=True)
+        factors = [credit[parent] + (1 - credit[parent]) * passing[edge] for parent, edge in parents]
+        credit[number] = math.prod(factors, start=scores[number])
+    return credit
+
+
+def test_the_gate_is_exact_in_small_graphs() -> None:
+    rng, passing = random.Random(5), Settings.of({}).passing
+    for _ in range(50):
+        parents = {
+            str(n): [{"id": str(m), "edge": rng.choice(list(passing))} for m in range(n) if rng.random() < 0.3]
+            for n in range(8)
+        }
+        rubric = Rubric.of_nodes(row(parents)["nodes"])
+        scores = [Fraction(rng.randint(0, 3), 3) for _ in parents]
+        assert gated(rubric, scores, passing) == by_definition(rubric, scores, passing)
+
+
+def test_the_gate_of_a_deep_graph_stays_small_and_near() -> None:
+    passing = Settings.of({}).passing
+    parents = {str(n): [str(m) for m in (n - 1, n - 2) if m >= 0] for n in range(14)} | {
+        f"d{n}": ["13" if n == 0 else f"d{n - 1}"] for n in range(1000)
+    }
+    rubric = Rubric.of_nodes(row(parents)["nodes"])
+    scores = [Fraction(6, 7)] * len(parents)
+    found = gated(rubric, scores, passing)
+    assert max(credit.denominator.bit_length() for credit in found) <= 1100
+    for near, exact in zip(found[:14], by_definition(rubric, scores, passing), strict=False):
+        assert float(near) == pytest.approx(float(exact), rel=1e-12)
+    # along a chain q = (q·0.8 + 0.2)·6/7 has one fixed point
+    assert float(found[-1]) == pytest.approx(float(Fraction(6, 35) / (1 - Fraction(24, 35))), rel=1e-12)

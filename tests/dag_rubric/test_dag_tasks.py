@@ -6,6 +6,8 @@ import gzip
 import json
 import sys
 from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,7 +18,10 @@ from dag_helpers import node, row, task_from
 from core.errors import InputError
 from core.model import Task
 from plugins.dag_rubric.rubric import Rubric
-from plugins.dag_rubric.tasks import DagTasks, schema
+from plugins.dag_rubric.schema import schema
+from plugins.dag_rubric.tasks import DagTasks
+
+TODAY = date(2026, 8, 2)
 
 
 def load(source: object, **config: Any) -> list[Task]:
@@ -303,21 +308,50 @@ def test_the_schema_is_one_and_accepts_the_documented_example() -> None:
     import jsonschema
 
     jsonschema.Draft202012Validator.check_schema(schema())
-    documented = {
-        "id": "t1",
-        "topic": "…",
-        "category": "…",
-        "queries": {"with_hints": "…", "without_hints": "…", "assigned_topic": "…"},
-        "nodes": [
-            {
-                "id": "n1",
-                "type": "evidential",
-                "step": "…",
-                "parents": [],
-                "checkpoints": [{"id": "n1.c1", "text": "…", "evidence": [{"url": "…", "quote": "…"}]}],
-                "weight": None,
-            }
-        ],
-        "provenance": {"explorer": "…", "rounds": 14, "tool_calls": 265, "stopped": "converged"},
-    }
+    page = (Path(__file__).parents[2] / "docs" / "dag_rubric.md").read_text(encoding="utf-8")
+    documented = json.loads(page.partition("```json\n")[2].partition("```")[0])
+    assert {"provenance", "snapshots"} <= documented.keys()
     assert task_from(documented).id == "t1"
+
+
+def test_columns_that_the_schema_does_not_know_may_have_any_type(tmp_path: Path) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    made = {"made": datetime(2026, 8, 1, tzinfo=UTC), "day": date(2026, 8, 1), "price": Decimal("1.50")}
+    parquet.write_table(pa.Table.from_pylist([row() | made]), tmp_path / "tasks.parquet")
+    assert [task.id for task in load(tmp_path / "tasks.parquet")] == ["t1"]
+
+
+def test_a_value_that_json_cannot_hold_is_named_as_such() -> None:
+    from plugins.dag_rubric.tasks import check_row
+
+    with pytest.raises(InputError, match="a value that JSON can't hold") as refused:
+        check_row(row(note={(1, 2): "a key that is no text"}), "line 1")
+    assert "surrogate" not in str(refused.value)
+
+
+def test_what_is_odd_is_counted_in_a_runs_warnings(tmp_path: Path) -> None:
+    redundant = {"a": [], "b": ["a"], "c": ["b", "a"], "d": [], **{f"x{n}": ["a"] for n in range(9)}}
+    rows = [row(redundant), row(redundant, id="t2"), row({"e": []}, id="t3")]
+    loader = DagTasks({"source": str(write(tmp_path / "tasks.jsonl", rows))})
+    assert loader.warnings(TODAY) == [], "nothing is loaded yet"
+    list(loader.load())
+    edges, heavy, isolated = loader.warnings(TODAY)
+    assert edges.startswith("2 redundant edges in 2 tasks; the first: task t1, node c: its parent a")
+    assert edges.endswith("benchmark.transitive_reduction=true leaves such edges out")
+    assert heavy.startswith(
+        "3 heavy nodes in 3 tasks; the first: task t1, node a: it has 48% of the weight under leaf_sum"
+    )
+    assert isolated.startswith("2 isolated nodes in 2 tasks; the first: task t1, node d: nothing builds on it")
+
+
+def test_what_the_settings_mend_is_not_warned_about(tmp_path: Path) -> None:
+    source = str(write(tmp_path / "tasks.jsonl", [row(queries={"with_hints": "A?", "without_hints": "B?"})]))
+    plain = DagTasks({"source": source, "form": "all"})
+    assert len(list(plain.load())) == 2
+    assert [line.partition(";")[0] for line in plain.warnings(TODAY)] == [
+        "1 redundant edge in 1 task",
+        "1 heavy node in 1 task",
+    ]
+    mended = DagTasks({"source": source, "transitive_reduction": True, "weights": {"scheme": "uniform"}})
+    list(mended.load())
+    assert mended.warnings(TODAY) == []

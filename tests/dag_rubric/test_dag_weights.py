@@ -249,3 +249,25 @@ def test_a_parent_that_is_no_node_is_a_key_error() -> None:
 )
 def test_shares_are_divided_once(raw: tuple[Fraction, ...], expected: list[float]) -> None:
     assert Weights("any", raw).shares() == expected
+
+
+@pytest.mark.parametrize("gamma", ["0", "0.3", "0.5", "0.123456789", "1"])
+def test_katz_is_the_formula_in_fractions(gamma: str) -> None:
+    rng, share = random.Random(11), Fraction(gamma)
+    for _ in range(100):
+        graph = graph_of(random_parents(rng))
+        raw = [Fraction(1)] * len(graph)
+        for number in reversed(graph.order):
+            raw[number] = 1 + share * sum((raw[child] for child in graph.children[number]), Fraction(0))
+        found = weigh(graph, "katz", gamma=share)
+        assert found.exact_shares() == [value / sum(raw) for value in raw]
+        assert found.shares() == [float(value / sum(raw)) for value in raw]
+
+
+def test_katz_of_a_deep_chain_is_exact() -> None:
+    names = [f"n{number}" for number in range(3000)]
+    graph = graph_of({name: [before] for before, name in pairwise(names)} | {names[0]: []})
+    found = weigh(graph, "katz", gamma=Fraction(3, 10))
+    first, last = found.raw[graph.ids.index("n0")], found.raw[graph.ids.index("n2999")]
+    # 1 + γ + … + γ²⁹⁹⁹, as a geometric sum
+    assert Fraction(first, last) == (1 - Fraction(3, 10) ** 3000) / Fraction(7, 10)

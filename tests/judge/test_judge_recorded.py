@@ -60,6 +60,7 @@ async def test_verdicts_of_the_units_asked_for(path: Path) -> None:
     assert errors[1] == Failure(kind="refused", message="no")
     assert [error and error.kind for error in errors] == [None, "refused", "not_recorded", "not_recorded"]
     assert [answer.verdicts[unit].verdict for unit in units[1:]] == [None, None, None]
+    assert [answer.verdicts[unit].absent for unit in units] == [False, False, False, True]
     again = await judge.ask(question(repeat=2))
     assert again.verdicts["criterion/c1"].verdict == {"met": False}
     assert (judge.highest_repeat, judge.stored, answer.calls) == (2, False, 0)

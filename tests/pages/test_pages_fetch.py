@@ -111,7 +111,8 @@ HALF = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx"
     [
         pytest.param(answer(200, b"x"), "ok", id="200"),
         pytest.param(answer(203, b"x"), "ok", id="203"),
-        pytest.param(answer(204), "ok", id="204"),
+        pytest.param(answer(204), "unsupported_type", id="204"),
+        pytest.param(answer(205), "unsupported_type", id="205"),
         pytest.param(answer(404, b"long" * 99_999), "not_found", id="404 with a body that is too large"),
         pytest.param(answer(410), "gone", id="410"),
         pytest.param(answer(401), "forbidden", id="401"),
@@ -155,6 +156,31 @@ async def test_answers(raw: bytes | Handler, status: str) -> None:
     assert found.status == status
     assert bool(found.message) is (status != "ok")
     assert found.body == b"" or status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        pytest.param(answer(204), "the server answered 204, which means that there is no content", id="204"),
+        pytest.param(
+            answer(200, b"x", "Content-Encoding: br"),
+            "the body has the encoding 'br'; we asked for gzip or deflate",
+            id="an encoding nobody asked for",
+        ),
+        pytest.param(b"SECRET is not HTTP\r\n\r\n", "what came back is not HTTP", id="not HTTP"),
+        pytest.param(answer(204, b"SECRET"), "what came back is not HTTP", id="204 with a body"),
+        pytest.param(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nSECRET\r\n",
+            "what came back is not HTTP",
+            id="no chunks",
+        ),
+        pytest.param(broken_off(HALF), "the answer broke off", id="half a body"),
+    ],
+)
+async def test_a_failure_is_told_in_our_words(raw: bytes | Handler, said: str) -> None:
+    async with page_server({"/": raw}) as server:
+        found = await fetch(server)
+    assert found.message == said
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])

@@ -300,3 +300,8 @@ def test_a_host_with_its_port(text: str, pair: tuple[str, int]) -> None:
 def test_no_host_with_a_port(text: str) -> None:
     with pytest.raises(ValueError, match="host:port"):
         host_and_port(text)
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "localhost."])
+def test_an_allowed_name_is_allowed_in_every_spelling(host: str) -> None:
+    assert Guard(allow_hosts=["localhost:8123"]).check(f"http://{host}:8123/").allowed

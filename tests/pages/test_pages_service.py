@@ -254,6 +254,49 @@ async def test_addresses_that_are_never_fetched(make: Make, mode: str, url: str,
     assert (found.status, found.url, site.asked) == (status, url, [])
 
 
+FULL = "http://site.example/a"
+#: Addresses that are refused, and share the key of one that is not.
+TWINS = [
+    pytest.param("http://me:word@site.example/a", FULL, id="credentials"),
+    pytest.param("http://@site.example/a", FULL, id="empty credentials"),
+    pytest.param(f"{FULL}#{'x' * 9000}", FULL, id="an endless fragment"),
+    pytest.param(f"{FULL}?utm_source={'x' * 9000}", FULL, id="an endless tracking parameter"),
+    pytest.param("http://si\tte.example/a", FULL, id="a tab in the host"),
+    pytest.param("\x00http://site.example/a", FULL, id="a control character before the scheme"),
+    pytest.param("http://site.example../a", FULL, id="two dots at the end"),
+    pytest.param("HTTP://U:P@SITE.example:80/a", FULL, id="credentials, case and default port"),
+]
+
+
+@pytest.mark.parametrize("mode", ["web", "archive", "fixtures"])
+@pytest.mark.parametrize(("refused", "fine"), TWINS)
+@pytest.mark.parametrize("first", ["refused", "fine", "both"])
+async def test_a_refusal_is_of_one_spelling(
+    make: Make, tmp_path: Path, mode: str, refused: str, fine: str, first: str
+) -> None:
+    assert archive_key(refused) == archive_key(fine)
+    kept = Fetched(fine, "ok", 1.0, content_type="text/html", charset="utf-8", body=b"page a")
+    keys: dict[str, Any] = {"mode": mode}
+    if mode == "archive":
+        archive = Archive(tmp_path / "store.sqlite")
+        archive.put(archive_key(fine), kept)
+        archive.close()
+    if mode == "fixtures":
+        (tmp_path / "pages.jsonl").write_text(f'{{"url": "{fine}", "status": "ok", "file": "a.html"}}\n')
+        (tmp_path / "a.html").write_bytes(kept.body)
+        keys["path"] = str(tmp_path)
+    site = Site() if mode == "web" else None
+    pages = make(site, **keys)
+    order = [fine, refused] if first == "fine" else [refused, fine]
+    if first == "both":
+        found = dict(zip(order, await asyncio.gather(*map(pages.get, order)), strict=True))
+    else:
+        found = {url: await pages.get(url) for url in order}
+    assert (found[refused].status, found[refused].texts) == ("unsupported_scheme", ())
+    assert found[fine].status == "ok"
+    assert site is None or site.asked == [fine]
+
+
 # the network
 
 

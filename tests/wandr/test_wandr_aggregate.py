@@ -12,7 +12,7 @@ from rollup_oracle import node
 
 from core.fold import mean
 from core.model import Aggregate, RunScore, TaskScore, TaskStatus
-from plugins.wandr.aggregate import METRICS, SUFFIXES, WandrAggregator, with_zeros
+from plugins.wandr.aggregate import METRICS, SCALING, SUFFIXES, WandrAggregator, with_zeros
 from plugins.wandr.analysis import (
     ALL,
     Check,
@@ -26,6 +26,7 @@ from plugins.wandr.analysis import (
 )
 from plugins.wandr.levels import NAMES
 
+UNKNOWN = {"cost_usd": None, "latency_median_s": None}
 EMPTY = of_nothing(node("t", {"c": 2, "url": 1}))
 
 
@@ -37,6 +38,9 @@ def scored(
     labels: Mapping[str, str | Sequence[str]] | None = None,
     flags: Sequence[str] = (),
     found: TaskAnalysis | None = None,
+    notes: Sequence[str] = (),
+    cost_usd: float | None = None,
+    latency_s: float | None = None,
     **metrics: float,
 ) -> TaskScore:
     """A task with one number a judge run for all metrics, but for those given by name."""
@@ -57,6 +61,9 @@ def scored(
         status=status,
         labels=labels or {},
         flags=tuple(flags),
+        notes=tuple(notes),
+        cost_usd=cost_usd,
+        latency_s=latency_s,
     )
 
 
@@ -124,7 +131,9 @@ def test_what_a_task_without_a_number_counts(
     found = aggregate(scores, **config)
     assert {metric.value for metric in found.metrics.values()} == {value}
     assert {metric.n for metric in found.metrics.values()} == {n}
-    assert found.groups["width"]["tiny"] == {**dict.fromkeys(NAMES, value), "n_tasks": 20, "n_scored": n}
+    assert found.groups["width"]["tiny"] == {
+        **dict.fromkeys(NAMES, value), **UNKNOWN, "n_tasks": 20, "n_scored": n,
+    }  # fmt: skip
     assert any("count 0 (profile released)" in line for line in found.warnings) == (
         config.get("profile") == "released"
     )
@@ -168,8 +177,35 @@ def test_groups_by_label(label: str, values: list[Any], order: list[str]) -> Non
     found = aggregate([*scores, scored("unlabelled")]).groups
     assert list(found[label]) == order
     first = values[0] if isinstance(values[0], str) else values[0][0]
-    assert found[label][first] == {**dict.fromkeys(NAMES, 0.5), "n_tasks": 2, "n_scored": 2}
+    scaled = {"soft_f1_errors_0": 0.5, "hard_f1_errors_0": 0.5} if label in SCALING else {}
+    assert found[label][first] == {**dict.fromkeys(NAMES, 0.5), **UNKNOWN, **scaled, "n_tasks": 2, "n_scored": 2}
     assert all(not found[other] for other in ("verticals", "difficulty", "volume") if other != label)
+
+
+@pytest.mark.parametrize("profile", ["default", "released"])
+def test_cost_latency_and_errors_by_what_a_task_asks_for(profile: str) -> None:
+    labels = {"volume": "≥480", "intermediate_keys": "1", "width": "large"}
+    scores = [
+        scored("a", [0.6], labels=labels, cost_usd=1.0, latency_s=10.0, hard_f1=0.3),
+        scored("b", [0.3], labels=labels, cost_usd=None, latency_s=90.0, hard_f1=0.0),
+        scored("c", [0.9], labels=labels, status="error", cost_usd=4.0, latency_s=20.0),
+    ]
+    groups = aggregate(scores, coverage_floor=0.5, profile=profile).groups
+    for label, member in labels.items():
+        found = groups[label][member]
+        assert (found["cost_usd"], found["latency_median_s"]) == (2.5, 20.0)
+        assert found["soft_f1"] == pytest.approx(0.3 if profile == "released" else 0.45)
+        assert ("soft_f1_errors_0" in found) == (label != "width")
+    for label in ("volume", "intermediate_keys"):
+        found = groups[label][labels[label]]
+        assert found["soft_f1_errors_0"] == pytest.approx(0.3)
+        assert found["hard_f1_errors_0"] == pytest.approx(0.1)
+
+
+def test_errors_count_0_where_too_few_tasks_are_scored_for_a_mean() -> None:
+    scores = [scored("a", labels={"volume": "<30"}), scored("b", labels={"volume": "<30"}, status="error")]
+    found = aggregate(scores).groups["volume"]["<30"]
+    assert (found["soft_f1"], found["soft_f1_errors_0"]) == (None, 0.25)
 
 
 def test_gaps_are_named_for_what_they_show() -> None:
@@ -258,12 +294,45 @@ def test_means_of_counts_need_not_be_whole() -> None:
             ["refused"], "1 of 30 tasks with answers decided by rule, without a judge (refused 1)", id="by rule"
         ),
         pytest.param(["no_leaf"], "1 of 30 tasks with a number that no leaf decides", id="no leaf"),
+        pytest.param(
+            ["duplicates_by_norm:b", "duplicates_by_norm:a"],
+            "1 of 30 tasks with duplicates_by_norm (a 1, b 1)",
+            id="duplicates",
+        ),
+        pytest.param(
+            ["canonical_by_norm:city"], "1 of 30 tasks with canonical_by_norm (city 1)", id="canonical forms"
+        ),
+        pytest.param(["custom_norm:url"], "1 of 30 tasks with custom_norm (url 1)", id="custom norm"),
+        pytest.param([f"custom_norm:{name}" for name in "abcdef"], "(a 1, b 1, c 1, d 1, e 1, …)", id="many keys"),
     ],
 )
 def test_what_a_reader_must_know(flags: list[str], words: str) -> None:
     scores = [scored(f"t{n}") for n in range(29)]
     (line,) = aggregate([*scores, scored("last", flags=flags)]).warnings
     assert words in line
+
+
+@pytest.mark.parametrize(
+    ("runs", "status", "words"),
+    [
+        pytest.param([0.0], "scored", "2 of 30 tasks are 0 in the strict numbers because of malformed rows or missing files; first", id="0"),
+        pytest.param([0.0, 0.6], "scored", "1 of 30 tasks are 0 in the strict numbers because of malformed rows or missing files, and 1 more in some attempts; first", id="another attempt counts"),
+        pytest.param([0.0], "withheld", "1 of 30 tasks are 0", id="no number is not 0"),
+    ],
+)  # fmt: skip
+def test_malformed_rows_are_warned_about_and_the_first_is_shown(
+    runs: list[float], status: TaskStatus, words: str
+) -> None:
+    notes = ['"x": not a file that the task asks for', "results_t.jsonl, line 3, field url: missing"]
+    scores = [
+        scored("a"),
+        scored("b", [0.0], flags=["malformed"], notes=notes),
+        scored("c", runs, status=status, flags=["malformed"], notes=["results_t.jsonl: the file is missing"]),
+        *(scored(f"t{n}") for n in range(27)),
+    ]
+    line = aggregate(scores).warnings[0]
+    assert line.startswith(words)
+    assert line.endswith("; first: task b: results_t.jsonl, line 3, field url: missing")
 
 
 def test_a_few_tasks_are_warned_about_and_many_are_not() -> None:

@@ -32,6 +32,7 @@ from core.pages.page import GONE, UNSEEN
 from core.testing import BenchmarkUnderTest, FakeDesk, benchmark
 from core.testing.benchmarks import check_by_rule, check_failures, check_grading
 from plugins.wandr.grader import WandrGrader
+from plugins.wandr.notes import first_refused
 from plugins.wandr.tree import tree_of
 
 FLAT = task(node("n", key("c", 2)))
@@ -208,9 +209,37 @@ def test_strict_and_lenient(
     )
 
 
+def test_refused_rows_and_what_was_odd_are_noted() -> None:
+    given = submission(FLAT, {"n": [row(c="a"), "not json", BAD], "other": ["x"]})
+    score, _ = scored(FLAT, given, Desk(yes))
+    first, second, odd = score.notes
+    assert first.startswith("results_n.jsonl, line 1: invalid JSON")
+    assert second == 'results_n.jsonl, line 2, field excerpts: not a list: "no list"'
+    assert odd == '"results_other.jsonl": not a file that the task asks for'
+    assert first_refused([odd, second, first]) == second
+    assert first_refused([odd]) is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "n_notes", "last"),
+    [
+        ([row(c="a")], 0, None),
+        ([BAD] * 20, 20, "results_n.jsonl, line 19, field excerpts"),
+        ([BAD] * 23, 21, "and 3 more rows or files were refused"),
+        ([" "], 1, "results_n.jsonl: the file is empty"),
+    ],
+    ids=["none", "as many as are listed", "more", "an empty file"],
+)
+def test_few_notes(rows: list[str], n_notes: int, last: str | None) -> None:
+    score, _ = scored(FLAT, submission(FLAT, {"n": rows}), Desk(yes))
+    assert len(score.notes) == n_notes
+    assert last is None or score.notes[-1].startswith(last)
+
+
 def test_a_missing_file_is_strictly_zero() -> None:
     given = submission(TREE, {"n": [row(country="X", city="A"), row(country="X", city="B")]})
     score, _ = scored(TREE, given, Desk(yes))
+    assert score.notes == ("results_n.sub.jsonl: the file is missing",)
     assert score.metrics["soft_recall"] == 0.0
     assert score.metrics["soft_precision_lenient"] == 0.0, "no factor of the subtask: 0"
     assert "malformed" in score.flags
@@ -338,7 +367,9 @@ class Recorded:
         return Answer(verdicts={unit: self._of(unit) for unit in question.units}, judge=self.name)
 
     def _of(self, unit: str) -> RecordedVerdict:
-        found = self._rows.get(unit)
+        if unit not in self._rows:
+            return RecordedVerdict(None, Failure(kind="not_recorded"), absent=True)
+        found = self._rows[unit]
         if isinstance(found, Judgement):
             return RecordedVerdict(found.verdict, found.error, found.explanation, found.judge)
         return RecordedVerdict(found, None if found is not None else Failure(kind="not_recorded"))
@@ -359,6 +390,8 @@ class NoPages:
         pytest.param({"record/n/0": TRUE, "record/n/1": TRUE, "page/https://a.example/2": {"status": "gone"}}, (0.5, 0.5), 2, id="a page that is gone"),
         pytest.param({"record/n/0": TRUE, "page/https://a.example/2": {"status": "not_found"}}, (0.5, 0.5), 2, id="gone, and its record is not there"),
         pytest.param({"record/n/0": TRUE, "page/https://a.example/2": {"status": "timeout"}}, (1.0, 0.5), 1, id="a page that was not seen"),
+        pytest.param({"record/n/0": TRUE, "record/n/1": TRUE, "page/https://a.example/2": None}, (1.0, 0.5), 1, id="a page whose verdict is null"),
+        pytest.param({"record/n/0": TRUE, "record/n/1": None}, (1.0, 0.5), 1, id="a record whose verdict is null"),
         pytest.param({"record/n/0": TRUE}, (1.0, 0.5), 1, id="a record that is not there"),
         pytest.param({"record/n/0": TRUE, "record/n/1": TRUE, "deduplicate/c": {"groups": [["a", "b"]]}}, (1.0, 0.5), 2, id="duplicates of a key that does not ask"),
         pytest.param({"record/n/0": TRUE, "record/n/1": TRUE, "canonicalize/c/b": {"canonical": "a"}}, (1.0, 0.5), 2, id="a canonical form of a key that does not ask"),
@@ -369,6 +402,47 @@ def test_recorded_verdicts(rows: dict[str, Any], expected: tuple[float, float], 
     score, _ = scored(FLAT, GOOD, Recorded(rows), NoPages())
     assert (score.metrics["soft_precision"], score.metrics["soft_recall"]) == expected
     assert (score.n_graded, score.n_expected) == (n_graded, 2)
+
+
+@pytest.mark.parametrize(
+    ("unit", "flags"),
+    [
+        ("canonicalize/c/a", ("canonical_by_norm:c",)),
+        ("deduplicate/c", ("duplicates_by_norm:c",)),
+        ("page/https://elsewhere.example", ()),
+    ],
+)
+def test_a_null_verdict_on_identity_leaves_the_norm_and_a_flag(unit: str, flags: tuple[str, ...]) -> None:
+    score, _ = scored(FLAT, GOOD, Recorded({"record/n/0": TRUE, "record/n/1": TRUE, unit: None}), NoPages())
+    assert score.flags == flags
+    assert score.metrics["soft_f1"] == 1.0
+
+
+WORD = {**TRUE, "verdict": False, "judge_verdict": True}
+MOVED = {"page/https://a.example/1": {"status": "ok", "final_url": "https://b.example/"}}
+SAME = {"page/https://a.example/1": {"status": "ok", "final_url": "http://www.a.example/1/"}}
+
+
+@pytest.mark.parametrize(
+    ("rows", "config", "expected"),
+    [
+        pytest.param({"record/n/0": WORD}, {}, False, id="the verdict"),
+        pytest.param({"record/n/0": WORD}, {"verdict": "judge"}, True, id="the judge's own word"),
+        pytest.param({"record/n/0": WORD}, {"profile": "released"}, True, id="as released"),
+        pytest.param({"record/n/0": TRUE}, {"profile": "released"}, True, id="no word of its own"),
+        pytest.param({"record/n/0": TRUE, **MOVED}, {}, True, id="moved"),
+        pytest.param({"record/n/0": TRUE, **MOVED}, {"redirects": "drop"}, None, id="moved and dropped"),
+        pytest.param({"record/n/0": TRUE, **MOVED}, {"profile": "released"}, None, id="moved, as released"),
+        pytest.param({"record/n/0": TRUE, **SAME}, {"profile": "released"}, True, id="another spelling"),
+        pytest.param({"record/n/0": TRUE, "page/https://a.example/1": {"status": "gone"}}, {"profile": "released"}, None, id="gone, as released"),
+    ],
+)  # fmt: skip
+def test_settings_hold_for_recorded_verdicts(
+    rows: dict[str, Any], config: dict[str, Any], expected: bool | None
+) -> None:
+    _, found = scored(FLAT, GOOD, Recorded(rows), NoPages(), **config)
+    verdict = found["record/n/0"].verdict
+    assert (None if verdict is None else verdict["verdict"]) is expected
 
 
 def test_what_was_judged_and_recorded_gives_the_same_score() -> None:
@@ -388,6 +462,7 @@ def test_what_was_judged_and_recorded_gives_the_same_score() -> None:
     ("unit", "known"),
     [
         ("record/n/0", True), ("record/n.sub/12", True), ("record/m/0", False), ("record/n/x", False), ("record/n", False),
+        ("record/n/00", False), ("record/n/ 1", False), ("record/n/٣", False), ("record/n/-1", False), ("record/n/" + "9" * 5000, True),
         ("canonicalize/city/a/b", True), ("canonicalize/city", False), ("canonicalize/size/x", False),
         ("deduplicate/city", True), ("deduplicate/city/x", False), ("deduplicate/url", True), ("deduplicate/size", False),
         ("page/https://a.example", True), ("page/", False), ("criterion/x", False), ("", False),
@@ -413,6 +488,27 @@ def test_rows_twice_and_rows_of_others_are_refused() -> None:
         grader().score(FLAT, GOOD, twice)
     with pytest.raises(ValueError, match="judgements of"):
         grader().score(FLAT, GOOD, [Judgement(task_id="other", unit="record/n/0", verdict=TRUE)])
+
+
+# explanations
+
+
+def test_what_has_no_tree_has_its_reason() -> None:
+    made = grader()
+    refused = Submission(task_id=FLAT.id, status="refused")
+    assert made.explain(FLAT, refused, []) == {"by_rule": "the submission's status is refused"}
+    lost = made.explain(FLAT, GOOD, graded(grader(Desk(lambda _: "timeout")), FLAT, GOOD))
+    assert [reading["tree"] for reading in (lost["repeats"][0]["strict"], lost["repeats"][0]["lenient"])] == [
+        None,
+        None,
+    ]
+    given = submission(FLAT, {"n": [row(c="a"), BAD]})
+    told = made.explain(FLAT, given, graded(grader(Desk(yes)), FLAT, given))
+    (repeat,) = told["repeats"]
+    assert repeat["strict"]["tree"] is None
+    assert "every strict number is 0" in repeat["strict"]["reason"]
+    assert repeat["lenient"]["tree"]["scores"]["full"]["soft_precision"] == 0.5
+    assert told["leaves"] == ["record/n/0", 'results_n.jsonl, line 1, field excerpts: not a list: "no list"']
 
 
 # the engine's contract

@@ -284,8 +284,9 @@ def test_what_is_not_recorded_gives_no_row() -> None:
     from core.judge.question import RecordedVerdict
 
     verdicts = {
-        "deduplicate/town": RecordedVerdict(None, Failure(kind="not_recorded")),
+        "deduplicate/town": RecordedVerdict(None, Failure(kind="not_recorded"), absent=True),
         "deduplicate/facet": RecordedVerdict(None, Failure(kind="timeout")),
+        "canonicalize/town/a": RecordedVerdict(None, Failure(kind="not_recorded")),
         "deduplicate/pair": RecordedVerdict({"groups": []}),
     }
 
@@ -298,6 +299,7 @@ def test_what_is_not_recorded_gives_no_row() -> None:
     rows = asyncio.run(run())
     assert [(row.unit, row.verdict) for row in rows] == [
         ("deduplicate/facet", None),
+        ("canonicalize/town/a", None),
         ("deduplicate/pair", {"groups": []}),
     ]
 

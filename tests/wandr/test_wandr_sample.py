@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from fakes.runs import Run, run
 
+from core.rescore import main
 from core.resources import resolve
 from core.testing import benchmark, check_benchmark
 
@@ -39,6 +40,9 @@ def test_the_demo_has_every_number_and_says_what_it_is(demo: Run) -> None:
     assert demo.code == 0
     assert demo.value("soft_f1") is not None
     assert any("set of rules" in warning for warning in demo.summary["warnings"])
+    assert any(
+        "first: task marle-canals: results_canals.jsonl, line 6" in line for line in demo.summary["warnings"]
+    )
     assert demo.summary["groups"]["unverifiable"]["all"] == {"share": 2 / 24, "n": 24}
 
 
@@ -97,6 +101,29 @@ def test_replayed_and_recorded_from_its_own_files_it_scores_the_same(demo: Run, 
     )
     assert again.code == demo.code
     assert again.bytes("scores.jsonl") == demo.bytes("scores.jsonl")
+
+
+def test_every_nodes_numbers_are_explained(demo: Run) -> None:
+    scores = demo.bytes("scores.jsonl")
+    assert main([str(demo.folder), "--explain"]) == 0
+    assert demo.bytes("scores.jsonl") == scores
+    lights, cities, canals = demo.rows("scores.jsonl")
+    told = {row["task_id"]: row["explanation"] for row in demo.rows("explain.jsonl")}
+    assert list(told) == [score["task_id"] for score in (lights, cities, canals)]
+    for score in (lights, cities, canals):
+        (repeat,) = told[score["task_id"]]["repeats"]
+        lenient = repeat["lenient"]["tree"]["scores"]
+        for lineage, suffix in (("full", ""), ("retrieval", "_retrieval")):
+            for name, value in lenient[lineage].items():
+                assert (value or 0.0) == score["metrics"][f"{name}{suffix}_lenient"]
+    assert told[canals["task_id"]]["repeats"][0]["strict"]["tree"] is None
+    assert told[canals["task_id"]]["notes"] == canals["notes"]
+    tree = told[cities["task_id"]]["repeats"][0]["strict"]["tree"]
+    nodes = [tree]
+    for found in nodes:
+        nodes += found["subtasks"]
+        assert found["standalone"]["full"]["soft_f1"] == cities["metrics"][f"soft_f1/{found['name']}"]
+    assert sorted(found["name"] for found in nodes) == ["cities", "cities.currency", "cities.monuments", "cities.monuments.architects"]  # fmt: skip
 
 
 def test_a_record_that_the_file_lacks_is_missing(demo: Run, tmp_path: Path) -> None:

@@ -345,6 +345,12 @@ OPEN = '{"item": {"city": "Ghent"}, "excerpts": ["code:\n```\nx = 1\n```\n"], "u
         # put up with, and noted
         pytest.param(f"```file:{FILE}\n{PLAIN}", PLAIN, ["not closed"], id="unclosed"),
         pytest.param(f"```file:{FILE}\n{PLAIN}```file:x\n```", PLAIN, ["not closed"], id="unclosed before another"),
+        pytest.param(f"```file:{FILE}\n{PLAIN}\nThat is all.\n- Ghent\n", PLAIN, ["not closed", "2 lines after the last record"], id="unclosed before prose"),
+        pytest.param(f"```file:{FILE}\n{PLAIN}Next:\n```file:x\n```", PLAIN, ["not closed", "1 lines after"], id="unclosed before prose and another"),
+        pytest.param(f"```file:{FILE}\n{PLAIN}{{\"item\": \nand so on", PLAIN + '{"item": \n', ["not closed", "1 lines after"], id="unclosed, a record cut"),
+        pytest.param(f"```file:{FILE}\nprose\n{PLAIN}", "prose\n" + PLAIN, ["not closed"], id="unclosed, prose before the record"),
+        pytest.param(f"```file:{FILE}\nprose\n", "prose\n", ["not closed"], id="unclosed, no record"),
+        pytest.param(block(PLAIN + "That is all.\n"), PLAIN + "That is all.\n", [], id="prose in a closed fence"),
         pytest.param(block(TICKS), TICKS, [], id="backticks inside a line"),
         pytest.param(block(OPEN + PLAIN), OPEN + PLAIN, ["backticks inside a record"], id="a fence inside a record"),
         pytest.param(block('{"item": 1\n') + "prose\n```json\n{}\n```\n", '{"item": 1\n', [], id="a record cut before the fence"),

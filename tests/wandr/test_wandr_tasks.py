@@ -188,11 +188,26 @@ def test_one_line_about_a_task(tree: dict[str, Any], expected: str) -> None:
     assert describe(task_of(tree)) == expected
 
 
+def test_the_files_may_be_named_in_any_order() -> None:
+    tree = node("t1", subtasks=[node("t1.s", key("city"), URL)])
+    files = ["results_t1.s.jsonl", "results_t1.jsonl"]
+    assert task_of(tree, output_files=files).required_files == ("results_t1.jsonl", "results_t1.s.jsonl")
+    with pytest.raises(InputError, match="not those of the tree"):
+        task_of(tree, output_files=files[:1])
+
+
 @pytest.mark.parametrize(
     ("tree", "flags"),
     [
         pytest.param(node("t1", judge={"summary": "s"}), [], id="nothing to say"),
         pytest.param(node("t1"), ["no_judge_spec"], id="no judge spec"),
+        pytest.param(node("t1", judge={"guidance": None}), ["no_judge_spec"], id="nothing but null"),
+        pytest.param(node("t1", judge={"validity": [], "requirements": []}), [], id="a judge without checks"),
+        pytest.param(
+            node("t1", subtasks=[node("t1.s", key("city"), URL, judge={"summary": "s"})]),
+            [],
+            id="a judge in a subtask",
+        ),
         pytest.param(
             node("t1", key("a", canonicalize={"norm": "custom", "custom": "f"}), URL, judge={"guidance": "g"}),
             ["custom_norm:a"],

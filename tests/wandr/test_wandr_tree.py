@@ -105,8 +105,17 @@ NORM = "tree.keys[0].canonicalize"
         pytest.param(
             under(key("site"), URL),
             "tree.subtasks[0].keys[0].name",
-            "one of city, street, url",
+            "one of city, street;",
             id="first key is no parent's",
+        ),
+        pytest.param(
+            under(URL), "tree.subtasks[0].keys[0].name", "can't hang on the key url", id="first key is url"
+        ),
+        pytest.param(
+            node("t", URL, subtasks=[node("t.s", key("city"), URL)]),
+            "tree.subtasks[0].keys[0].name",
+            "the parent has no key but url",
+            id="a parent of addresses alone",
         ),
         pytest.param(
             under(key("city"), key("street"), URL),

@@ -6,9 +6,9 @@ import argparse
 
 from core.audit import OK, REFUSED, Report, Table
 from core.errors import InputError
-from core.taskfile import rows
+from plugins.dag_rubric.audits.reading import placed_rows
 from plugins.dag_rubric.lint import findings
-from plugins.dag_rubric.tasks import SAMPLE, check_row
+from plugins.dag_rubric.tasks import check_row
 
 
 class Lint:
@@ -27,7 +27,8 @@ class Lint:
         n_tasks = 0
         for file in words.files:
             places: dict[str, str] = {}
-            for place, row in rows(file, sample=SAMPLE, hub=None, constants=True):
+            no_json: list[InputError] = []
+            for place, row in placed_rows(file, on_fault=no_json.append):
                 n_tasks += 1
                 try:
                     check_row(row, place)
@@ -41,6 +42,8 @@ class Lint:
                     {"place": place, "task_id": row["id"], "rule": rule, "at": at, "finding": text}
                     for rule, at, text in findings(row)
                 ]
+            n_tasks += len(no_json)
+            refused += [{"place": str(error.where), "fault": str(error)} for error in no_json]
         tables = []
         if refused:
             tables.append(Table("refused", ("fault",), [(found["fault"],) for found in refused]))

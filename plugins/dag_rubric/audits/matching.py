@@ -25,8 +25,21 @@ Pair = tuple[str, str]
 Similarity = Callable[[Sentence, Sentence], float]
 
 
-def _read(text: str) -> Sentence:
-    return read_sentence(unicodedata.normalize("NFKC", text))
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A claim as the rules see it, and its text without what is no part of its words."""
+
+    sentence: Sentence
+    folded: str
+
+    @classmethod
+    def of(cls, text: str) -> _Claim:
+        plain = unicodedata.normalize("NFKC", text)
+        return cls(read_sentence(plain), " ".join(plain.casefold().split()))
+
+    def like(self, other: _Claim, how: Similarity) -> float:
+        """Equal texts are alike, also where the rules find no key term in them ("Yes"; other scripts)."""
+        return 1.0 if self.folded == other.folded else how(self.sentence, other.sentence)
 
 
 def same(one: Sentence, other: Sentence) -> float:
@@ -53,15 +66,15 @@ def match(
     pairs tend to be kept. Sorted by the first list's order.
     """
     left, right = (
-        {key: _read(text) for key, text in one.items()},
-        {key: _read(text) for key, text in other.items()},
+        {key: _Claim.of(text) for key, text in one.items()},
+        {key: _Claim.of(text) for key, text in other.items()},
     )
     near: dict[str, list[str]] = {}
-    for name, sentence in left.items():
-        found = [(-how(sentence, candidate), key) for key, candidate in right.items()]
+    for name, claim in left.items():
+        found = [(-claim.like(candidate, how), key) for key, candidate in right.items()]
         near[name] = [key for negative, key in sorted(found) if -negative >= least]
     taken: dict[str, str] = {}
-    best = {name: how(left[name], right[keys[0]]) if keys else 0.0 for name, keys in near.items()}
+    best = {name: left[name].like(right[keys[0]], how) if keys else 0.0 for name, keys in near.items()}
     strongest = sorted(left, key=lambda name: (-best[name], name))
     for name in strongest:
         _augment(name, near, taken)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from core.config import RunConfig
 from core.errors import InputError
 from core.model import TaskScore
 from core.rescore import Saved, fold, read_run
-from core.taskfile import rows
+from core.taskfile import Placed, rows
 from plugins.dag_rubric.aggregate import DagAggregator
 from plugins.dag_rubric.grader import DagGrader
 from plugins.dag_rubric.tasks import SAMPLE, checked_rows
@@ -19,8 +19,15 @@ from plugins.dag_rubric.tasks import SAMPLE, checked_rows
 
 def task_rows(source: str) -> dict[str, Mapping[str, Any]]:
     """The rows of a task file (or `sample`) by id, in its order; raises InputError."""
-    placed = rows(source, sample=SAMPLE, hub=None, constants=True)
-    return {row["id"]: row for _, row in checked_rows(placed, where=source)}
+    return {row["id"]: row for _, row in checked_rows(placed_rows(source), where=source)}
+
+
+def placed_rows(source: str, on_fault: Callable[[InputError], None] | None = None) -> Iterator[Placed]:
+    """(place, unchecked row) of a task file, or of `sample`; see core.taskfile.rows."""
+    where = f"the argument {source}"
+    if source == "hub":
+        raise InputError("audits read files", where=where, expected="a task file, or sample")
+    return rows(source, sample=SAMPLE, hub=None, constants=True, where=where, on_fault=on_fault)
 
 
 @dataclass(frozen=True)
