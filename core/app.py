@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import platform
 import signal
+import threading
 import traceback
 import uuid
 from collections.abc import Mapping, Sequence
@@ -271,7 +272,12 @@ def _limiter(plan: Plan, part: Any, section: Any) -> Limiter:
 
 
 def _on_interrupt(engine: Engine) -> None:
-    """The first Ctrl-C (or TERM) ends the run cleanly; the second one ends the process."""
+    """The first Ctrl-C (or TERM) ends the run cleanly; the second one ends the process.
+
+    Only the main thread may handle signals: a run in another thread leaves them to whoever started it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
     loop = asyncio.get_running_loop()
 
     def handle(number: int) -> None:
@@ -279,10 +285,7 @@ def _on_interrupt(engine: Engine) -> None:
         engine.interrupt()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        try:
-            loop.add_signal_handler(number, handle, number)
-        except (NotImplementedError, ValueError, RuntimeError):
-            return  # not the main thread: whoever started the thread handles signals
+        loop.add_signal_handler(number, handle, number)
 
 
 def _finish(

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from core.errors import InputError, place
 from core.resources import resolve
-from core.strict_json import parse
+from core.strict_json import parse, shown
 
 #: A task file may not be larger than this once decompressed.
 MAX_BYTES: Final = 512 * 1024 * 1024
@@ -144,3 +144,21 @@ def _hub_rows(hub: Hub) -> Iterator[Placed]:
         ) from error
     for number, row in enumerate(found, start=1):
         yield f"{where}, row {number}", row
+
+
+def distinct(placed: Iterable[Placed], check: Callable[[Any, str], None], *, where: str) -> Iterator[Placed]:
+    """(place, row) of rows that pass `check`, which raises, and whose ids differ. `where` names the source."""
+    places: dict[str, str] = {}
+    for at, row in placed:
+        check(row, at)
+        if (known := places.get(row["id"])) is not None:
+            raise InputError(
+                "the task id stands twice",
+                where=f"{at}, field id",
+                expected=f"an id other than that of {known}",
+                got=shown(row["id"]),
+            )
+        places[row["id"]] = at
+        yield at, row
+    if not places:
+        raise InputError("the source has no task", where=where, expected="at least one row")

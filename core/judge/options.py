@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError, field_validator
 
+from core.config import Retry
 from core.errors import InputError
 from core.model import Frozen
 from core.prices import Price, price_from_config
 
 #: What a judge itself puts into a request; an answer is read as these make it.
 _OURS: Final = frozenset({"model", "messages", "stream", "response_format", "n"})
-
-
-class Retries(Frozen):
-    """`judge.retry`: read by the engine, checked with the rest."""
-
-    attempts: int = Field(default=6, ge=1, le=100)
-    max_wait_s: float = Field(default=60.0, ge=0)
 
 
 class JudgeOptions(Frozen):
@@ -51,7 +44,7 @@ class JudgeOptions(Frozen):
     repeats: int | None = Field(default=None, ge=1)
     max_in_flight: int = Field(default=32, ge=1)
     requests_per_minute: int | None = Field(default=None, ge=1)
-    retry: Retries = Retries()
+    retry: Retry = Retry()
     # an ensemble's; its members get a section each
     members: Any = None
     vote: Any = None
@@ -81,12 +74,6 @@ class JudgeOptions(Frozen):
         for key in sorted(_OURS & options.params.keys()):
             raise InputError("can't be replaced", where=f"judge.params.{key}", expected="other parameters")
         options.list_price()
-        if options.base_url is not None and "@" in urlsplit(options.base_url).netloc:
-            raise InputError(
-                "an address with a password would be written down",
-                where="judge.base_url",
-                expected="the key in the variable that judge.api_key_env names",
-            )
         return options
 
     def effort_of(self, stage: str) -> str | None:

@@ -22,6 +22,7 @@ from typing import Final
 from core.errors import InputError
 from core.fold import CoverageBy, add_counts, by_repeat
 from core.model import Count, Judgement, RunScore
+from core.verdicts import met_by_id
 from plugins.dag_rubric.gate import gated
 from plugins.dag_rubric.rubric import ANALYTICAL, EVIDENTIAL, TYPES, Rubric
 from plugins.dag_rubric.settings import TREES, NodeRule, Settings
@@ -174,28 +175,8 @@ def run_scores(plan: Plan, judgements: Sequence[Judgement]) -> tuple[list[RunSco
 
 def verdicts(rubric: Rubric, rows: Iterable[Judgement]) -> dict[str, bool]:
     """Checkpoint id → met, of one repeat's rows; rows without a verdict are left out."""
-    seen: set[str] = set()
-    met: dict[str, bool] = {}
-    for row in rows:
-        where = f"task {row.task_id}, repeat {row.repeat}, unit {row.unit}"
-        checkpoint = rubric.by_unit.get(row.unit)
-        if checkpoint is None:
-            raise InputError("the task has no such checkpoint", where=where, expected="checkpoint/<id>")
-        if row.unit in seen:
-            raise ValueError(f"{where}: two judgements of one checkpoint in one repeat")
-        seen.add(row.unit)
-        if row.verdict is None:
-            continue
-        verdict = row.verdict.get("met")
-        if not isinstance(verdict, bool):
-            raise InputError(
-                "the verdict has another form",
-                where=where,
-                expected='{"met": true or false}',
-                got=repr(verdict),
-            )
-        met[checkpoint.id] = verdict
-    return met
+    ids = {unit: checkpoint.id for unit, checkpoint in rubric.by_unit.items()}
+    return met_by_id(rows, ids, kind="checkpoint")
 
 
 def coverage_of(rubric: Rubric, met: Mapping[str, bool]) -> CoverageBy:

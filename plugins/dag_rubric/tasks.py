@@ -18,7 +18,7 @@ from core.conform import conform
 from core.errors import InputError
 from core.model import Task
 from core.strict_json import shown
-from core.taskfile import Hub, Placed, rows
+from core.taskfile import Hub, Placed, distinct, rows
 from plugins.dag_rubric.graph import Cyclic
 from plugins.dag_rubric.lint import counted, graph_findings
 from plugins.dag_rubric.rubric import Rubric, parent_of
@@ -94,20 +94,7 @@ def tasks_of(placed: Iterable[Placed], settings: Settings, *, where: str) -> lis
 
 def checked_rows(placed: Iterable[Placed], *, where: str) -> Iterator[Placed]:
     """(place, row) of rows that keep the format; raises InputError for the first that does not."""
-    places: dict[str, str] = {}
-    for place, row in placed:
-        check_row(row, place)
-        if (known := places.get(row["id"])) is not None:
-            raise InputError(
-                "the task id stands twice",
-                where=f"{place}, field id",
-                expected=f"an id other than that of {known}",
-                got=shown(row["id"]),
-            )
-        places[row["id"]] = place
-        yield place, row
-    if not places:
-        raise InputError("the source has no task", where=where, expected="at least one row")
+    yield from distinct(placed, check_row, where=where)
 
 
 def check_row(row: Any, place: str) -> None:

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from core.errors import InputError
 from core.fold import CoverageBy, add_counts, by_repeat
 from core.model import Count, Judgement, RunScore
+from core.verdicts import met_by_id
 from plugins.draco.rubric import Criterion
 
 #: Upper end of the scale on which every metric is given.
@@ -118,28 +118,7 @@ def run_scores(
 
 def verdicts(criteria: Sequence[Criterion], rows: Iterable[Judgement]) -> dict[str, bool]:
     """Criterion id → MET, of one repeat's rows; rows without a verdict are left out."""
-    ids = {criterion.unit: criterion.id for criterion in criteria}
-    seen: set[str] = set()
-    met: dict[str, bool] = {}
-    for row in rows:
-        where = f"task {row.task_id}, repeat {row.repeat}, unit {row.unit}"
-        if row.unit not in ids:
-            raise InputError("the task has no such criterion", where=where, expected="criterion/<id>")
-        if row.unit in seen:
-            raise ValueError(f"{where}: two judgements of one criterion in one repeat")
-        seen.add(row.unit)
-        if row.verdict is None:
-            continue
-        verdict = row.verdict.get("met")
-        if not isinstance(verdict, bool):
-            raise InputError(
-                "the verdict has another form",
-                where=where,
-                expected='{"met": true or false}',
-                got=repr(verdict),
-            )
-        met[ids[row.unit]] = verdict
-    return met
+    return met_by_id(rows, {criterion.unit: criterion.id for criterion in criteria}, kind="criterion")
 
 
 def coverage_of(criteria: Sequence[Criterion], met: Mapping[str, bool]) -> CoverageBy:

@@ -19,7 +19,7 @@ from core.errors import InputError
 from core.model import Task
 from core.resources import resolve
 from core.strict_json import parse, shown
-from core.taskfile import Placed
+from core.taskfile import Placed, distinct
 from plugins.draco import sources
 from plugins.draco.leaks import BLOCKED
 
@@ -43,24 +43,16 @@ class DracoTasks:
 def tasks_of(rows: Iterable[Placed], *, where: str) -> list[Task]:
     """Checked tasks of unchecked rows; `where` names the source if it has no row."""
     tasks: list[Task] = []
-    places: dict[str, str] = {}
-    for place, row in rows:
-        conform(row, _row_validator(), place)
-        if (known := places.get(row["id"])) is not None:
-            raise InputError(
-                "the task id stands twice",
-                where=f"{place}, field id",
-                expected=f"an id other than that of {known}",
-                got=shown(row["id"]),
-            )
-        places[row["id"]] = place
+    for place, row in distinct(rows, _check_row, where=where):
         rubric = parse(row["answer"], where=f"{place}, field answer", expected="JSON text of the rubric")
         conform(rubric, _rubric_validator(), place, field="answer")
         _check_rubric(rubric, place)
         tasks.append(_task(row, rubric, index=len(tasks)))
-    if not tasks:
-        raise InputError("the source has no task", where=where, expected="at least one row")
     return tasks
+
+
+def _check_row(row: Any, place: str) -> None:
+    conform(row, _row_validator(), place)
 
 
 def schema() -> dict[str, Any]:

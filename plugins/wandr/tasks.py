@@ -15,7 +15,7 @@ from typing import Any, Final
 from core.errors import InputError
 from core.model import Task
 from core.strict_json import shown
-from core.taskfile import Placed
+from core.taskfile import Placed, distinct
 from plugins.wandr import sources
 from plugins.wandr.instruction import Delivery, checked_delivery, output_schema, prompt_of
 from plugins.wandr.model import Node
@@ -94,21 +94,8 @@ class WandrTasks:
 def tasks_of(rows: Iterable[Placed], *, where: str, delivery: Delivery = "fence") -> list[Task]:
     """Checked tasks of unchecked rows; `where` names the source if it has no row."""
     tasks: list[Task] = []
-    places: dict[str, str] = {}
-    for place, row in rows:
-        check_row(row, place)
-        if (known := places.get(row["id"])) is not None:
-            raise refusal(
-                "the task id stands twice",
-                where=place,
-                field="id",
-                expected=f"an id other than that of {known}",
-                got=row["id"],
-            )
-        places[row["id"]] = place
+    for place, row in distinct(rows, check_row, where=where):
         tasks.append(_task(row, place, delivery=delivery, index=len(tasks)))
-    if not tasks:
-        raise InputError("the source has no task", where=where, expected="at least one row")
     return tasks
 
 

@@ -13,24 +13,10 @@ from typing import Any
 import pytest
 from dag_helpers import EXAMPLE, SIZES, Parents, node, row
 from fakes.model_server import Behaviour, Body, ModelServer, verdict
-from fakes.runs import Run, run, write_rows
+from fakes.runs import NO_SOCKETS, Run, run, write_rows
 
 NODES = list(EXAMPLE)
 THREE = {"with_hints": "Long?", "without_hints": "Short?", "assigned_topic": "Topic."}
-
-NO_SOCKETS = """
-import socket, sys
-class Closed(socket.socket):
-    def __init__(self, family=-1, *rest, **more):
-        if family in (socket.AF_INET, socket.AF_INET6):
-            raise SystemExit("a socket was opened")
-        super().__init__(family, *rest, **more)
-socket.socket = Closed
-def lookup(*words, **more): raise SystemExit("a name was looked up")
-socket.getaddrinfo = lookup
-from core.run import main
-sys.exit(main(sys.argv[1:]))
-"""
 
 
 def test_the_demonstration_needs_no_network_and_orders_its_answers(tmp_path: Path) -> None:

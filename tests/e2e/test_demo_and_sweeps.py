@@ -10,23 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.runs import Run, run
+from fakes.runs import NO_SOCKETS, Run, run
 
 from core.launch import launch
-
-NO_SOCKETS = """
-import socket, sys
-class Closed(socket.socket):
-    def __init__(self, family=-1, *rest, **more):
-        if family in (socket.AF_INET, socket.AF_INET6):
-            raise SystemExit("a socket was opened")
-        super().__init__(family, *rest, **more)
-socket.socket = Closed
-def lookup(*words, **more): raise SystemExit("a name was looked up")
-socket.getaddrinfo = lookup
-from core.run import main
-sys.exit(main(sys.argv[1:]))
-"""
 
 
 @pytest.mark.parametrize("experiment", ["demo", "demo_draco", "demo_dag", "demo_wandr"])

@@ -10,6 +10,21 @@ from typing import Any
 
 from core.launch import launch
 
+#: `python -c` runs the command where nothing may open a socket or look a name up.
+NO_SOCKETS = """
+import socket, sys
+class Closed(socket.socket):
+    def __init__(self, family=-1, *rest, **more):
+        if family in (socket.AF_INET, socket.AF_INET6):
+            raise SystemExit("a socket was opened")
+        super().__init__(family, *rest, **more)
+socket.socket = Closed
+def lookup(*words, **more): raise SystemExit("a name was looked up")
+socket.getaddrinfo = lookup
+from core.run import main
+sys.exit(main(sys.argv[1:]))
+"""
+
 
 @dataclass(frozen=True)
 class Run:
