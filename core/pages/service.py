@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
     from core.stop import Stop
 
+#: What pages are read with (core/pages/extract.py), the last for trafilatura.
+READERS: Final = ("selectolax", "resiliparse", "trafilatura", "pypdfium2", "lxml_html_clean")
 #: Characters of read pages that stay in memory; a benchmark's records come page by page, not at random.
 _REMEMBERED: Final = 48 * 1024 * 1024
 #: Pages of a packaged sample that are read without a worker: its demonstration starts none.
@@ -97,7 +100,12 @@ class PageService:
         """What a run would lack."""
         browser = self._section.browser
         missing = Browser.missing(browser) if browser else None
-        return [missing] if missing else []
+        # a library that is not there would make every page unreadable, and so unseen
+        absent = [name for name in READERS if find_spec(name) is None]
+        return [
+            *([missing] if missing else []),
+            *(f"pages: the package {name} is not installed" for name in absent),
+        ]
 
     def warnings(self) -> list[str]:
         """What every report of the run says of its pages."""

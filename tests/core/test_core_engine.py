@@ -165,6 +165,15 @@ def test_what_is_solved_again_when_something_changes(
     assert len(set(texts)) == len(texts), "attempts are not one and the same"
 
 
+@pytest.mark.parametrize("part", ["system", "context", "ask", "schema"])
+def test_every_part_of_a_question_is_part_of_its_key(part: str) -> None:
+    parts: dict[str, Any] = {"system": "s", "context": "c", "ask": "a", "schema": {"type": "object"}}
+    changed = {**parts, part: {"type": "array"} if part == "schema" else f"{parts[part]}!"}
+    one, other = (Question("t", 1, 1, ("u",), **given) for given in (parts, changed))
+    assert one.digest != other.digest
+    assert one.digest == Question("another task", 2, 3, ("v",), **parts).digest
+
+
 def test_observers_see_the_run_go_by_and_cannot_break_it(tmp_path: Path) -> None:
     seen: list[Any] = []
 

@@ -480,3 +480,10 @@ def test_a_browser_that_is_not_there_is_missing() -> None:
     [missing] = PageService(PagesSection(mode="web", browser="/nonexistent/chromium")).check()
     assert "pages.browser" in missing
     assert PageService(PagesSection(mode="web", browser=sys.executable)).check() == []
+
+
+def test_a_reader_that_is_not_installed_is_told_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = PageService(PagesSection())
+    assert service.check() == []
+    monkeypatch.setattr("core.pages.service.READERS", ("json", "no_such_reader"))
+    assert service.check() == ["pages: the package no_such_reader is not installed"]
