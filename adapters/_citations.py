@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from core.model import Citation
+from core.pages.urls import without_tracking
 
 _EXCERPTS: Final = ("cited_text", "content", "snippet", "excerpt")
 #: An address with the title of a Markdown link, if it is one. Each character is looked at once.
@@ -40,6 +41,26 @@ def cited(body: Mapping[str, Any]) -> tuple[Citation, ...]:
         return in_text(message.get("content"))
     order = dict.fromkeys(citation.url for citation in named)
     return _merged(order, (citation for place in (named, *places) for citation in place))
+
+
+def merged(citations: Iterable[Citation]) -> tuple[Citation, ...]:
+    """Each address once, without tracking parameters, in the order in which they are first named.
+
+    Of what several mentions know, the first title, the first excerpt and the first passage are kept.
+    """
+    clean = [citation.model_copy(update={"url": without_tracking(citation.url)}) for citation in citations]
+    return _merged(dict.fromkeys(citation.url for citation in clean if citation.url), clean)
+
+
+def source(entry: Any, *, excerpt: str | None = None) -> Citation | None:
+    """A source as APIs list it: {"url", "title", …}, the quoted text under one of its usual names.
+
+    `excerpt` stands in where the entry has none. None for whatever has another form.
+    """
+    found = _citation(entry)
+    return (
+        found if found is None or found.excerpt or not excerpt else found.model_copy(update={"excerpt": excerpt})
+    )
 
 
 def in_text(text: Any) -> tuple[Citation, ...]:
@@ -79,12 +100,25 @@ def _merged(order: Mapping[str, None], known: Iterable[Citation]) -> tuple[Citat
     """One citation for each address of `order`: of what is known about it, the first title and excerpt."""
     titles: dict[str, str] = {}
     excerpts: dict[str, str] = {}
+    places: dict[str, tuple[int | None, int | None]] = {}
     for citation in known:
+        if citation.start is not None:
+            places.setdefault(citation.url, (citation.start, citation.end))
         if citation.title:
             titles.setdefault(citation.url, citation.title)
         if citation.excerpt:
             excerpts.setdefault(citation.url, citation.excerpt)
-    return tuple(Citation(url=url, title=titles.get(url), excerpt=excerpts.get(url)) for url in order)
+    nowhere = (None, None)
+    return tuple(
+        Citation(
+            url=url,
+            title=titles.get(url),
+            excerpt=excerpts.get(url),
+            start=places.get(url, nowhere)[0],
+            end=places.get(url, nowhere)[1],
+        )
+        for url in order
+    )
 
 
 def _linked(match: re.Match[str]) -> Citation:

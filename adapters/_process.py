@@ -74,7 +74,7 @@ class _Watch(asyncio.SubprocessProtocol):
         elif not self.flooded:
             self.stdout += data
 
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 (the protocol's)
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         self._open.discard(fd)
         if not self._open:
             self.drained.set()

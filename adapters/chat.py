@@ -25,7 +25,6 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from adapters._citations import cited
-from adapters._config import Section
 from core.digest import plain
 from core.errors import CallError, InputError
 from core.judge.completion import CUT, FILTERED, bill, first_choice, text_of
@@ -33,6 +32,7 @@ from core.judge.structured import without_surrogates
 from core.model import Failure, Submission, SubmissionStatus, Task, Usage
 from core.prices import Price, cost, price_from_config
 from core.reply import shortened
+from core.section import Section
 from core.services import Services
 
 #: What an effort may set.

@@ -35,12 +35,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from adapters._config import Section
 from adapters._output import BadOutputError, Collected, collect
 from adapters._process import Ended, run
 from adapters._rows import BadRowError, Origin, read_line
 from core.errors import CallError
 from core.model import Submission, Task
+from core.section import Section
 from core.services import Services
 
 PROTOCOL: Final = "leadline/1"

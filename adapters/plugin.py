@@ -10,7 +10,25 @@ from core.hooks import Register, hookimpl
 from core.services import Services
 
 #: The adapters: each is a module of this package with a factory of the same name.
-NAMES: Final = ("chat", "command", "python", "replay")
+NAMES: Final = (
+    "anthropic",
+    "anthropic_managed",
+    "chat",
+    "command",
+    "exa",
+    "gemini",
+    "openai",
+    "openai_compatible",
+    "parallel",
+    "parallel_findall",
+    "perplexity",
+    "python",
+    "replay",
+    "search_and_answer",
+    "tavily",
+    "valyu",
+    "you",
+)
 
 
 class _Lazy:

@@ -34,11 +34,11 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from adapters._config import Section
 from adapters._rows import BadRowError, Origin, check_file_names
 from core.digest import canonical_json, file_digest, plain
 from core.errors import CallError, InputError, LeadlineError
 from core.model import Submission, Task
+from core.section import Section
 from core.services import Services
 
 _EXPECTED: Final = "pkg.module:function"

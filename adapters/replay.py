@@ -19,11 +19,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
-from adapters._config import Section
 from adapters._rows import BadRowError, read_line
 from core.errors import CallError, InputError, place
 from core.model import Submission, Task
 from core.resources import resolve
+from core.section import Section
 from core.services import Services
 
 _SUFFIXES: Final = (".jsonl", ".jsonl.gz")

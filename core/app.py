@@ -223,6 +223,8 @@ def _engine(
         spent_judge=_spent_before(facts, store, "judge"),
     )
     clock = StoppableClock(services.clock, stop)
+    if services.jobs is not None:
+        services.jobs.open(store)
     plan.desk.open(
         Tools(
             store=store,
@@ -251,6 +253,7 @@ def _engine(
         stop=stop,
         run=run_id,
         log=log,
+        jobs=services.jobs,
     )
     engine = Engine(
         config, plan.tasks, plan.repeats, solver, plan.grader, plan.desk, folder, plan.plugins, stop, log

@@ -10,6 +10,7 @@ from typing import Final
 COMMANDS: Final[Mapping[str, str]] = {
     "run": "run a benchmark on a system and score it with a judge (key=value)",
     "list": "what is there: plugins, benchmarks, systems, efforts, judges, tasks (key=value)",
+    "check": "whether a system or a judge could be asked, and what it says when it is (key=value)",
     "rescore": "fold a run folder's judgements again; asks nobody",
     "merge": "put the shards of one run together",
     "audit": "look behind the numbers: rubrics, weights, convergence, saturation",

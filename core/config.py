@@ -22,7 +22,12 @@ from core.errors import InputError
 _NOT_IN_DIGEST: Final = frozenset(
     {"out", "store", "dry_run", "budget", "retry", "fail_on", "progress", "launched_on"}
 )
-_PACE: Final = frozenset({"max_in_flight", "requests_per_minute", "retry", "timeout_s", "price", "estimate_usd"})
+_PACE: Final = frozenset(
+    {
+        *("max_in_flight", "requests_per_minute", "retry", "timeout_s", "price", "estimate_usd"),
+        *("poll", "request_timeout_s", "cancel_on_interrupt", "transport", "about"),
+    }
+)
 _PAGES_PACE: Final = frozenset(
     {"refresh", "proxy", "control_hosts", "timeout_s", "max_in_flight", "per_host", "delay_s", "offline_wait_s"}
 )
@@ -263,6 +268,15 @@ class RunConfig(_Strict):
         if without_shard:
             tree.pop("shard")
         return json_digest(tree)
+
+
+def same_settings(efforts: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
+    """Each effort word → all words that set what it sets, itself among them; deadlines and prices apart."""
+    set_by = {
+        word: json_digest({key: plain(item) for key, item in settings.items() if key not in _PACE})
+        for word, settings in efforts.items()
+    }
+    return {word: tuple(other for other in set_by if set_by[other] == digest) for word, digest in set_by.items()}
 
 
 def identity(tree: Mapping[str, Any]) -> dict[str, Any]:

@@ -88,6 +88,11 @@ TABLE: Final[Mapping[str, Meaning]] = MappingProxyType(
             retry_judge=True,
             retry_system=True,
         ),
+        "gateway_timeout": Meaning(
+            "a gateway gave up waiting for the provider, which may be at work: it may have been billed",
+            retry_judge=True,
+            billed="maybe",
+        ),
         "key": Meaning(
             "the API key is missing, wrong or lacks a permission: set the variable that api_key_env names",
             stops_run=True,
@@ -116,8 +121,13 @@ TABLE: Final[Mapping[str, Meaning]] = MappingProxyType(
             "the deadline passed before the job ended", billed="maybe", stored=True, status="timed_out"
         ),
         "maybe_billed": Meaning(
-            "a job was sent before a crash and cannot be found again: it may have been billed and "
-            "is not sent twice",
+            "a job was sent and cannot be found again: it may have been billed and is not sent twice; look in the "
+            "provider's console, and retry=failed sends it again",
+            billed="maybe",
+        ),
+        "unreachable": Meaning(
+            "the job runs at the provider, which could not be asked about it: run the same command again; "
+            "nothing is sent or paid twice",
             billed="maybe",
         ),
         # ours
@@ -168,9 +178,9 @@ class InputError(LeadlineError):
 class CallError(LeadlineError):
     """One call that failed, with its kind, and what the reply said about when to try again.
 
-    `retry_after_s`: seconds the server asked us to wait. `usage`, `cost_usd`, `raw`, `model`: what is known
-    of a reply that was billed and could not be used. `partial`: of a malformed answer, what is usable by itself
-    (Question.exact); None where nothing is.
+    `retry_after_s`: seconds the server asked us to wait. `http_status`: the answer's status, where there was one.
+    `usage`, `cost_usd`, `raw`, `model`: what is known of a reply that was billed and could not be used. `partial`:
+    of a malformed answer, what is usable by itself (Question.exact); None where nothing is.
     """
 
     def __init__(
@@ -185,6 +195,7 @@ class CallError(LeadlineError):
         raw: str | None = None,
         model: str | None = None,
         partial: Mapping[str, Any] | None = None,
+        http_status: int | None = None,
     ) -> None:
         if kind not in TABLE:
             raise ValueError(f"unknown error kind {kind!r}; known: {', '.join(sorted(TABLE))}")
@@ -192,6 +203,7 @@ class CallError(LeadlineError):
         self.retry_after_s, self.request_id = retry_after_s, request_id
         self.usage, self.cost_usd, self.raw, self.model = usage, cost_usd, raw, model
         self.partial = partial
+        self.http_status = http_status
         self.message = message or TABLE[kind].advice
         super().__init__(f"{kind}: {self.message}")
 

@@ -5,6 +5,7 @@ of httpcore's CPU. Requests go straight to the transport: cookies, redirects, au
 httpx.AsyncClient are what an evaluation must not have, and they cost as much CPU as the call itself.
 
     Http.request ─▶ Reply            any status (core/reply.py says what it means)
+    Http.stream  ─▶ Streamed         the same, read piece by piece
                  └▶ CallError        no usable answer: connect, name, tls, bad_url, timeout, hung_up, cut
 
 `classify` reads an exception's cause, not its class: httpx-aiohttp reports a refused connection, an
@@ -17,12 +18,14 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from core import __version__
+from core.body import MAX_BODY, pieces, read
 from core.errors import CallError
 from core.reply import Reply, from_status, retry_hint, shortened
 
@@ -32,19 +35,16 @@ if TYPE_CHECKING:
     from core.clock import Clock
 
 __all__ = [
-    "MAX_BODY",
-    "BodyTooLong",
     "Dialer",
     "Http",
     "Reply",
+    "Streamed",
     "causes",
     "classify",
     "from_status",
     "retry_hint",
 ]
 
-#: Bytes of a decoded body that are read; a larger one is an error.
-MAX_BODY: Final = 64 * 1024 * 1024
 #: Seconds for a TCP and TLS handshake; a server that takes longer is not reachable.
 CONNECT_TIMEOUT_S: Final = 20.0
 #: Idle connections are closed by us before most servers do, so that a POST seldom meets a closing one.
@@ -61,11 +61,14 @@ _HEADERS: Final = (
 )
 
 
-class BodyTooLong(CallError):
-    """An answer whose body, as it came or decoded, is longer than the caller takes."""
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """An answer whose body is still coming: `pieces` gives its bytes as they arrive."""
 
-    def __init__(self, limit: int) -> None:
-        super().__init__("malformed", f"the body is longer than {limit / 2**20:g} MiB")
+    status: int
+    headers: Mapping[str, str]
+    url: str
+    pieces: AsyncIterator[bytes]
 
 
 class Dialer(Protocol):
@@ -153,7 +156,8 @@ class Http:
                 response = await self._transport_for(target).handle_async_request(request)
                 try:
                     skipped = wanted is not None and not wanted(response.status_code, response.headers)
-                    body = b"" if skipped else await _read(response, max_body or MAX_BODY)
+                    stream: Any = response.stream  # an async transport's
+                    body = b"" if skipped else await read(stream, response.headers, max_body or MAX_BODY)
                 finally:
                     await response.stream.aclose()  # type: ignore[union-attr]  # an async transport's
         except CallError:
@@ -169,6 +173,50 @@ class Http:
             latency_s=self._clock.monotonic() - started,
             url=url,
         )
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        timeout_s: float,
+        idle_s: float,
+    ) -> AsyncIterator[Streamed]:
+        """One request whose answer is read piece by piece: server-sent events.
+
+        `timeout_s` bounds the whole exchange, `idle_s` each wait for the next piece; leaving the block closes the
+        connection. Raises CallError, also from inside the block where the connection broke.
+        """
+        import httpx
+
+        try:
+            target = _parse_url(url)
+            fields = {**dict(self._headers), "accept-encoding": "identity", **(headers or {})}
+            request = httpx.Request(
+                method,
+                target,
+                headers=fields,
+                content=content,
+                extensions={"timeout": {"connect": min(CONNECT_TIMEOUT_S, timeout_s)}},
+            )
+            async with asyncio.timeout(timeout_s):
+                async with asyncio.timeout(idle_s):
+                    response = await self._transport_for(target).handle_async_request(request)
+                try:
+                    stream: Any = response.stream  # an async transport's
+                    yield Streamed(response.status_code, response.headers, url, pieces(stream, idle_s))
+                finally:
+                    await response.stream.aclose()  # type: ignore[union-attr]  # an async transport's
+        except (CallError, GeneratorExit):
+            raise
+        except TimeoutError as error:
+            host = _origin(url)
+            raise CallError("timeout", f"{host} sent nothing for {min(idle_s, timeout_s):g} s") from error
+        except Exception as error:
+            raise classify(error) from error
 
     async def aclose(self) -> None:
         """Close every connection. Harmless when called twice or when nothing was opened."""
@@ -268,42 +316,6 @@ def proxy_for(scheme: str, host: str, port: int | None) -> str | None:
         kind = proxy.split("://", 1)[0]
         raise CallError("connect", f"the environment names a {kind} proxy; only http(s) proxies are supported")
     return proxy
-
-
-async def _read(response: httpx.Response, limit: int) -> bytes:
-    """The decoded body, up to `limit` bytes."""
-    declared = response.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > limit:
-        raise BodyTooLong(limit)
-    chunks: list[bytes] = []
-    size = 0
-    async for chunk in response.stream:  # type: ignore[union-attr]  # an async transport's
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > limit:
-            raise BodyTooLong(limit)
-    body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-    encoding = response.headers.get("content-encoding", "").strip().lower()
-    return _decoded(body, encoding, limit) if encoding and body else body
-
-
-def _decoded(body: bytes, encoding: str, limit: int) -> bytes:
-    if encoding == "identity":
-        return body
-    if encoding not in ("gzip", "x-gzip", "deflate"):
-        raise CallError("malformed", f"the body has the encoding {encoding[:40]!r}; we asked for gzip or deflate")
-    for window in (47, -15):  # a zlib or gzip header; some servers send `deflate` without one
-        decoder = zlib.decompressobj(window)
-        try:
-            decoded = decoder.decompress(body, limit + 1)
-        except zlib.error:
-            continue
-        if len(decoded) > limit:
-            raise BodyTooLong(limit)
-        if not decoder.eof:
-            raise CallError("cut", "the compressed body broke off")
-        return decoded
-    raise CallError("malformed", f"the body is not {encoding}, as its header says")
 
 
 def classify(exc: BaseException) -> CallError:

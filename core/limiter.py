@@ -204,3 +204,7 @@ class Limiters:
         else:
             found.share(max_in_flight, requests_per_minute)
         return found
+
+    def find(self, account: str) -> Limiter | None:
+        """The limiter of an account that somebody uses already."""
+        return self._by_account.get(account)

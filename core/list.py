@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 HELP: Final = """\
@@ -12,7 +12,7 @@ python -m core.list [WHAT] [KEY=VALUE…]     what is there; sends nothing
 
   plugins       what is loaded, from where, which parts; what is broken or disabled
   benchmarks    each with its default judge, repeats and source
-  systems       each with its efforts
+  systems       each with what it needs and returns, and what its efforts set, cost and take
   judges        each with provider, model and settings
   experiments   ready-made combinations
   tasks benchmark=NAME [benchmark.source=FILE] [tasks=… where.…=… sample=… limit=… shard=…]
@@ -94,7 +94,7 @@ def _group(group: str, overrides: Sequence[str]) -> None:
 
     columns: Mapping[str, tuple[str, ...]] = {
         "benchmark": ("name", "default judge", "repeats", "source", "revision"),
-        "system": ("name", "adapter", "efforts", "default", "key"),
+        "system": ("name", "adapter", "efforts", "default", "key", "needs", "returns", "cost", "time"),
         "judge": ("name", "provider", "model", "effort", "temperature", "key", "family"),
         "experiment": ("name", "benchmark", "system", "judge"),
     }
@@ -105,6 +105,35 @@ def _group(group: str, overrides: Sequence[str]) -> None:
         except InputError as error:
             rows.append((name, f"broken: {error}"))
     _table(f"{group}s", columns[group], rows)
+    if group == "system":
+        columns_of_efforts = ("system", "effort", "sets", "$ an attempt", "deadline", "the same as")
+        _table("efforts", columns_of_efforts, list(_efforts(options(group), overrides)))
+
+
+def _efforts(names: Sequence[str], overrides: Sequence[str]) -> Iterator[Sequence[Any]]:
+    """What each effort word of each system sets, and the other words that set the same."""
+    from core.compose import compose_group
+    from core.config import same_settings
+    from core.errors import InputError
+
+    words = [word for word in overrides if word.partition("=")[0] != "system"]
+    for name in names:
+        try:
+            section = compose_group("system", [f"system={name}", *words]).get("system") or {}
+        except InputError:
+            continue  # the table of systems says what is broken
+        efforts = section.get("efforts")
+        if not isinstance(efforts, Mapping):
+            continue
+        same = same_settings(efforts)
+        for word, settings in efforts.items():
+            sets = ", ".join(
+                f"{key}={value}" for key, value in settings.items() if key not in ("estimate_usd", "timeout_s")
+            )
+            usd = settings.get("estimate_usd", section.get("estimate_usd"))
+            seconds = settings.get("timeout_s", section.get("timeout_s"))
+            twins = ", ".join(other for other in same[word] if other != word)
+            yield name, word, sets, "unknown" if usd is None else f"{usd:g}", f"{seconds / 60:g} min", twins
 
 
 def _row(group: str, name: str, overrides: Sequence[str]) -> Sequence[Any]:
@@ -119,7 +148,16 @@ def _row(group: str, name: str, overrides: Sequence[str]) -> Sequence[Any]:
     if group == "system":
         efforts = section.get("efforts")
         words = "any word" if efforts is None else ", ".join(efforts)
-        return name, section.get("adapter"), words, section.get("default_effort"), section.get("api_key_env")
+        about = section.get("about") or {}
+        told = [about.get(key) for key in ("needs", "returns", "cost", "time")]
+        return (
+            name,
+            section.get("adapter"),
+            words,
+            section.get("default_effort"),
+            section.get("api_key_env"),
+            *told,
+        )
     if group == "judge":
         keys = ("provider", "model", "effort", "temperature", "api_key_env", "family")
         return name, *(section.get(key) for key in keys)

@@ -55,11 +55,17 @@ class Usage(Row):
 
 
 class Citation(Row):
-    """A source that a system names; `excerpt` is the quoted text, if it gives one."""
+    """A source that a system names; `excerpt` is the quoted text, if it gives one.
+
+    `start` and `end`: the passage of the submission's text that first rests on it, in characters from 0, `end` not
+    included; null where the system does not say.
+    """
 
     url: str
     title: str | None = None
     excerpt: str | None = None
+    start: int | None = Field(default=None, ge=0)
+    end: int | None = Field(default=None, ge=0)
 
 
 class Task(Frozen):

@@ -116,6 +116,7 @@ def from_status(reply: Reply, now: float) -> CallError:
         message,
         retry_after_s=retry_hint(reply.headers, body, now),
         request_id=reply.request_id or _request_id_in(body),
+        http_status=reply.status,
     )
 
 
@@ -137,6 +138,8 @@ def _kind(status: int, words: str, headers: Mapping[str, str], body: Any) -> str
         return "too_large"
     if status in (408, 409, 425):
         return "server"
+    if status in (504, 522, 524):  # whoever stands behind the gateway was given the request
+        return "gateway_timeout"
     if status == 529 or (status == 503 and (_OVERLOADED.search(words) or "retry-after" in headers)):
         return "overloaded"
     if status >= 500:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from core.clock import Clock
     from core.http import Http
+    from core.jobs.ledger import Jobs
     from core.judge.question import Answer, Question
     from core.limiter import Limiters
     from core.secrets import Keys
@@ -34,7 +35,8 @@ class Services:
 
     `judge` is None for every part but the grader. `pages` fetches and reads pages; None where a
     benchmark has none. `keys` reads API keys by the name of their variable and keeps them out of
-    logs and files. `effort` is the run's effort word, None when it was not given.
+    logs and files. `effort` is the run's effort word, None when it was not given. `jobs` keeps what runs at a
+    provider; None where nothing outlives the process.
     """
 
     http: Http
@@ -46,3 +48,4 @@ class Services:
     judge: JudgeDesk | None = None
     pages: Any = None
     effort: str | None = None
+    jobs: Jobs | None = None

@@ -15,11 +15,12 @@ from typing import Any
 from core import preflight
 from core.calls import RetryPolicy
 from core.clock import Clock, RealClock
-from core.config import RunConfig
+from core.config import RunConfig, same_settings
 from core.digest import json_digest, plain
-from core.errors import InputError
+from core.errors import CallError, InputError
 from core.filters import select
 from core.http import Http
+from core.jobs.ledger import Jobs
 from core.judge.desk import Desk
 from core.limiter import Limiters
 from core.logs import silent_logger
@@ -83,7 +84,10 @@ def prepare(config: RunConfig, plugins: PluginManager, clock: Clock | None = Non
     services = replace(make_services(config, clock or RealClock()), pages=pages)
     benchmark = config.benchmark
     system, judge = make_asked(config, plugins, services)
-    _raise_missing(preflight.missing(system, judge, pages))
+    if found := preflight.missing(system, judge, pages):
+        raise InputError(
+            "; ".join(found) + _would_cost(config, plugins, services, system, judge), where="can't start"
+        )
     loader = make_loader(config, plugins, services)
     source = load_tasks(config, loader)
     tasks = _select(config, source)
@@ -99,6 +103,7 @@ def prepare(config: RunConfig, plugins: PluginManager, clock: Clock | None = Non
         *_part_warnings(loader, clock=services.clock),
         *_unblocked(config, tasks, system),
         *_own_family(config),
+        *_same_effort(config),
         *pages.warnings(),
     ]
     if not tasks:
@@ -142,7 +147,8 @@ def check_parts(config: RunConfig, plugins: PluginManager) -> None:
     """Raise InputError for what a run's system, judge and pages lack, without reading its tasks."""
     services = make_services(config, RealClock())
     system, judge = make_asked(config, plugins, services)
-    _raise_missing(preflight.missing(system, judge, PageService(config.pages)))
+    if found := preflight.missing(system, judge, PageService(config.pages)):
+        raise InputError("; ".join(found), where="can't start")
 
 
 def make_asked(config: RunConfig, plugins: PluginManager, services: Services) -> tuple[System, Judge]:
@@ -182,6 +188,7 @@ def make_services(config: RunConfig, clock: Clock) -> Services:
         log=silent_logger(),
         keys=Keys(),
         effort=config.effort_word(),
+        jobs=Jobs(clock),
     )
 
 
@@ -258,9 +265,29 @@ def _unblocked(config: RunConfig, tasks: Sequence[Task], system: System) -> list
     ]
 
 
-def _raise_missing(found: Sequence[str]) -> None:
-    if found:
-        raise InputError("can't start: " + "; ".join(found))
+def _same_effort(config: RunConfig) -> list[str]:
+    """Other effort words that set what the chosen one sets: their runs are repetitions, not levels."""
+    word, efforts = config.effort_word(), config.system.efforts
+    twins = [other for other in same_settings(efforts or {}).get(word or "", ()) if other != word]
+    if not twins:
+        return []
+    return [f"effort {word} of system {config.system.name} sets the same as effort {' and '.join(twins)}"]
+
+
+def _would_cost(
+    config: RunConfig, plugins: PluginManager, services: Services, system: System, judge: Judge
+) -> str:
+    """What a run that can't start would have cost, as far as that can be told."""
+    repeats = config.judge.repeats or getattr(judge, "highest_repeat", None) or config.benchmark.repeats
+    try:
+        tasks = _select(config, load_tasks(config, make_loader(config, plugins, services)))
+        grader = make_grader(config, plugins, services, make_desk(config, judge))
+        cost = preflight.estimate(config, tasks, system=system, judge=judge, grader=grader, repeats=repeats)
+    except (InputError, CallError):  # what is missing may be what the tasks or the prices need
+        each = getattr(system, "estimate_usd", None)
+        return "" if each is None else f". Solving would cost about {preflight.money(each)} a task"
+    solving, judging = preflight.money(cost.solving_usd), preflight.money(cost.judging_usd)
+    return f". It would cost: solving {solving}, judging {judging} ({len(tasks)} tasks)"
 
 
 def describe(plan: Plan) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ from core.calls import RetryPolicy, call
 from core.clock import Clock
 from core.digest import combine, json_digest, plain
 from core.errors import CallError, StopRun, cost_of, meaning
+from core.jobs.ledger import Jobs
 from core.limiter import Limiter
 from core.model import BY_RULE, Failure, Submission, Task
 from core.parts import System
@@ -58,13 +59,16 @@ class Solver:
         stop: Stop,
         run: str,
         log: Any,
+        jobs: Jobs | None = None,
     ) -> None:
         self.width = width
         self._system, self._policy, self._retry_failed = system, policy, retry_failed
         self._opened, self._limiter, self._budget = store, limiter, budget
         self._clock, self._rng, self._keys, self._stop = clock, rng, keys, stop
         self._run, self._log = run, log
+        self._jobs = jobs
         self._failed_before: set[str] = set()
+        self._busy: dict[str, asyncio.Lock] = {}
         self._stored: bool = getattr(system, "stored", True)
         self._asked = Asked(
             name,
@@ -110,15 +114,17 @@ class Solver:
         if kept is not None:
             return kept, True
         self._stop.check()
-        try:
-            while not self._store.take_lease(key):
-                await self._clock.sleep(_LEASE_POLL_S)
-            # whoever had the lease may have put the submission between our look and our lease
-            if (kept := self._kept(task, attempt, key)) is not None:
-                return kept, True
-            return await self._pay(task, attempt, key), False
-        finally:
-            self._store.drop_lease(key)
+        # the lease is this process's: two tasks of it that show a system the same wait for each other here
+        async with self._busy.setdefault(key, asyncio.Lock()):
+            try:
+                while not self._store.take_lease(key):
+                    await self._clock.sleep(_LEASE_POLL_S)
+                # whoever had the lease may have put the submission between our look and our lease
+                if (kept := self._kept(task, attempt, key)) is not None:
+                    return kept, True
+                return await self._pay(task, attempt, key), False
+            finally:
+                self._store.drop_lease(key)
 
     def unsolved(self, task: Task, attempt: int, failure: Failure) -> Submission:
         """The row of an attempt that was never started."""
@@ -146,6 +152,8 @@ class Solver:
 
     async def _pay(self, task: Task, attempt: int, key: str) -> Submission:
         started = self._clock.monotonic()
+        if self._jobs is not None:
+            self._jobs.bind(task.id, attempt, key, anew=self._retry_failed)
 
         async def make(_: int) -> Submission:
             self._stop.check()

@@ -5,7 +5,8 @@ Each row is committed when it arrives: a killed process loses what was in flight
 Single flight: whoever starts on a key takes its lease; others wait. A lease of a dead process is free.
 
 Tables: `submission` and `answer` (results), `page` (what was fetched; its body is compressed by
-core/pages/archive.py), `call` (every paid call, also failed ones: the ledger of a run folder), `lease`.
+core/pages/archive.py), `call` (every paid call, also failed ones: the ledger of a run folder), `job` (what runs
+at a provider and has not ended), `lease`.
 SQLite's WAL breaks on network file systems: keep the file on a local disk.
 """
 
@@ -24,7 +25,7 @@ from typing import Any, Final, Literal
 from core.errors import InputError
 
 _MAGIC: Final = b"SQLite format 3\0"
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS submission (
     key TEXT PRIMARY KEY, task_id TEXT NOT NULL, attempt INTEGER NOT NULL, system TEXT NOT NULL,
@@ -42,6 +43,9 @@ CREATE TABLE IF NOT EXISTS call (
     model TEXT, usage TEXT, usd REAL, source TEXT, latency_s REAL, error TEXT, message TEXT, raw TEXT
 );
 CREATE INDEX IF NOT EXISTS call_run ON call (run, role);
+CREATE TABLE IF NOT EXISTS job (
+    key TEXT PRIMARY KEY, token TEXT NOT NULL, begun REAL NOT NULL, handle TEXT, paying INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS lease (key TEXT PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID;
 """
 Role = Literal["system", "judge"]
@@ -80,6 +84,22 @@ class PageRow:
     digest: str | None
     body: bytes | None
     fetched: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A long job under its submission's key: sent, and not ended as far as we know.
+
+    `token` is our own name for it, which the provider is told where its API takes one; `begun` is when it was sent
+    (seconds since 1970); `handle` finds it again, None until the provider has said how. `paying`: a step that
+    costs money is being sent.
+    """
+
+    key: str
+    token: str
+    begun: float
+    handle: dict[str, Any] | None = None
+    paying: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +177,7 @@ class Store:
             )
             if call is not None:
                 self._add_call(call)
+            self._db.execute("DELETE FROM job WHERE key = ?", (key,))
             self._db.execute("DELETE FROM lease WHERE key = ?", (key,))
 
     def put_answer(self, key: str, body: dict[str, Any], call: Call | None = None) -> None:
@@ -177,6 +198,32 @@ class Store:
             return None
         body: dict[str, Any] = json.loads(row[0])
         return body
+
+    # long jobs
+
+    def job(self, key: str) -> JobRow | None:
+        row = self._db.execute("SELECT * FROM job WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            return None
+        return JobRow(row[0], row[1], row[2], None if row[3] is None else json.loads(row[3]), bool(row[4]))
+
+    def put_job(self, row: JobRow) -> None:
+        """Keep where a job stands, in place of what was known of it. On disk when this returns."""
+        # a submission that is lost is asked again; a job that is forgotten is paid again: not even a power cut may
+        self._db.execute("PRAGMA synchronous=FULL")
+        try:
+            handle = None if row.handle is None else _json(row.handle)
+            with self._commit():
+                self._db.execute(
+                    "INSERT OR REPLACE INTO job VALUES (?, ?, ?, ?, ?)",
+                    (row.key, row.token, row.begun, handle, int(row.paying)),
+                )
+        finally:
+            self._db.execute("PRAGMA synchronous=NORMAL")
+
+    def drop_job(self, key: str) -> None:
+        """Forget a job: it was never started, or it was cancelled."""
+        self._db.execute("DELETE FROM job WHERE key = ?", (key,))
 
     # pages
 

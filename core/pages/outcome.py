@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
+from core.body import BodyTooLong
 from core.errors import CallError
-from core.http import BodyTooLong, causes, retry_hint
+from core.http import causes, retry_hint
 from core.pages.guard import Refusal
 from core.pages.page import PageStatus
 

@@ -39,6 +39,15 @@ def archive_key(url: str) -> str:
         return url
 
 
+def without_tracking(url: str) -> str:
+    """The address without the parameters that only say where a visitor came from; otherwise as it is written."""
+    try:
+        parts = urlsplit(url.strip())
+        return urlunsplit(parts._replace(query=_kept(parts.query))) if parts.query else url.strip()
+    except ValueError:
+        return url.strip()
+
+
 def variants(url: str) -> list[str]:
     """Other addresses that the same page may have, likeliest first, without the address itself and repetitions.
 

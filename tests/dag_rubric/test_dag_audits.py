@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from core.audit import main
 from core.errors import InputError
+from core.stats import wilson
 from plugins.dag_rubric.audits.convergence import replay
-from plugins.dag_rubric.audits.intervals import chapman, chapman_interval, wilson
+from plugins.dag_rubric.audits.intervals import chapman, chapman_interval
 from plugins.dag_rubric.audits.matching import match, read_matches
 from plugins.dag_rubric.audits.overlap import Claims, compare
 from plugins.dag_rubric.audits.weights import flips, ranks, spread

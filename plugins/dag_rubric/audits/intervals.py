@@ -11,21 +11,6 @@ Z: Final = 1.959963984540054
 Interval = tuple[float, float]
 
 
-def wilson(count: int, total: int) -> Interval | None:
-    """The score interval of a share (Wilson 1927): (low, high) in 0…1; None of nothing.
-
-    Takes the `total` draws for independent.
-    """
-    if not total:
-        return None
-    share = count / total
-    centre = share + Z**2 / (2 * total)
-    half = Z * math.sqrt(share * (1 - share) / total + Z**2 / (4 * total**2))
-    scale = 1 + Z**2 / total
-    # at 0 and at all, rounding may leave the range by a last digit
-    return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
-
-
 def chapman(first: int, second: int, both: int) -> float:
     """Capture–recapture: N̂ = (n₁+1)(n₂+1)/(m+1) − 1 (Chapman 1951).
 

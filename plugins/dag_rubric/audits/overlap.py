@@ -25,8 +25,9 @@ from typing import Any, Final
 from core.audit import Cell, Report, Table
 from core.errors import InputError
 from core.fold import mean
+from core.stats import wilson
 from core.taskfile import json_rows
-from plugins.dag_rubric.audits.intervals import Interval, chapman, chapman_interval, wilson
+from plugins.dag_rubric.audits.intervals import Interval, chapman, chapman_interval
 from plugins.dag_rubric.audits.matching import (
     LEAST,
     Matches,

@@ -10,7 +10,7 @@ from typing import Any, Final
 from core.audit import Cell, Report, Table
 from core.errors import InputError
 from core.model import TaskScore
-from plugins.dag_rubric.audits.intervals import wilson
+from core.stats import wilson
 from plugins.dag_rubric.audits.reading import JudgedRun, judged
 from plugins.dag_rubric.gaps import SHOWN, form_gaps, form_of, task_of
 from plugins.dag_rubric.scoring import HEADLINE

@@ -1,0 +1,166 @@
+"""What the providers charge, in one place, as of AS_OF: used where a reply does not say what it cost.
+
+Dollars. A price list ages: `system.price` and `system.estimate_usd` override it, and reports warn when it is older
+than STALE_DAYS. `typical` figures are what published evaluations paid or lasted for one task; they serve the
+estimate before a run and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+from core.jobs import Paid
+from core.prices import Price
+
+AS_OF: Final = date(2026, 11, 30)
+STALE_DAYS: Final = 180
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPrice:
+    """Dollars per million tokens. `cached_input`: read from a cache; `cache_write…`: written to one (5 min, 1 h).
+
+    Above `long_above` tokens of input a call costs `long_input` times as much for input, `long_output` for output.
+    """
+
+    input: float
+    output: float
+    cached_input: float | None = None
+    cache_write: float | None = None
+    cache_write_1h: float | None = None
+    long_above: int | None = None
+    long_input: float = 1.0
+    long_output: float = 1.0
+
+
+def _openai(input_: float, output: float, cached: float | None = None) -> ModelPrice:
+    return ModelPrice(input_, output, cached, long_above=272_000, long_input=2.0, long_output=1.5)
+
+
+def _anthropic(input_: float, output: float, cached: float | None = None) -> ModelPrice:
+    return ModelPrice(
+        input_,
+        output,
+        input_ * 0.05 if cached is None else cached,
+        cache_write=input_ * 1.25,
+        cache_write_1h=input_ * 2.0,
+    )
+
+
+OPENAI: Final[Mapping[str, ModelPrice]] = {
+    "gpt-6-astra": _openai(10, 50, 1),
+    "gpt-6.1-sol": _openai(2, 10, 0.1),
+    "gpt-6-sol": _openai(2, 10, 0.2),
+    "gpt-6.1-terra": _openai(1, 5),
+    "gpt-6-luna": _openai(0.1, 0.5, 0.01),
+    "gpt-5.6-sol": _openai(4, 20),
+    "gpt-5.5": _openai(5, 30),
+    "gpt-5.5-pro": _openai(30, 180),
+}
+GEMINI: Final[Mapping[str, ModelPrice]] = {
+    "deep-research-preview-04-2026": ModelPrice(2, 12),
+    "deep-research-max-preview-04-2026": ModelPrice(2, 12),
+    "gemini-4-argon": ModelPrice(2, 10),
+    "gemini-3.8-flash": ModelPrice(0.75, 3.75),
+}
+ANTHROPIC: Final[Mapping[str, ModelPrice]] = {
+    "claude-opus-5-5": _anthropic(4, 20, 0.2),
+    "claude-sonnet-5-5": _anthropic(2, 10),
+    "claude-haiku-5-5": _anthropic(0.1, 0.5),
+    "claude-opus-5": _anthropic(5, 25),
+}
+#: A run's price by its level.
+EXA: Final[Mapping[str, float]] = {"minimal": 0.012, "low": 0.025, "medium": 0.10, "high": 0.50, "xhigh": 1.00}
+PARALLEL: Final[Mapping[str, float]] = {
+    "lite": 0.005,
+    "base": 0.010,
+    "core": 0.025,
+    "core2x": 0.050,
+    "pro": 0.100,
+    "ultra": 0.300,
+    "ultra2x": 0.600,
+    "ultra4x": 1.200,
+    "ultra8x": 2.400,
+}
+VALYU: Final[Mapping[str, float]] = {"fast": 0.10, "standard": 0.50, "heavy": 2.50, "max": 15.00}
+YOU: Final[Mapping[str, float]] = {"lite": 0.012, "standard": 0.05, "deep": 0.10, "exhaustive": 0.45}
+TAVILY_CREDIT: Final = 0.008
+#: One search, one container, one hour.
+OPENAI_SEARCH: Final = 0.01
+OPENAI_CONTAINER: Final = 0.03
+GEMINI_SEARCH: Final[Mapping[str, float]] = {"deep-research": 0.035, "model": 0.014}
+ANTHROPIC_SEARCH: Final = 0.01
+
+
+def price_of(model: str, table: Mapping[str, ModelPrice]) -> ModelPrice | None:
+    """A model's price: its own, or that of the name without the date behind it; None is unknown."""
+    if model in table:
+        return table[model]
+    return next((price for name, price in table.items() if model.startswith(f"{name}-20")), None)
+
+
+def configured(price: Price | None) -> ModelPrice | None:
+    """`system.price` in place of the list."""
+    return None if price is None else ModelPrice(price.input, price.output, price.cached_input)
+
+
+def tokens_paid(
+    price: ModelPrice | None,
+    *,
+    fresh: int,
+    output: int,
+    cached: int = 0,
+    written: int = 0,
+    written_1h: int = 0,
+    fees: Mapping[str, float] | None = None,
+) -> Paid:
+    """What tokens and fees come to; unknown without a price. `output` includes thinking.
+
+    `fresh`, `cached`, `written` and `written_1h` are disjoint parts of the input. A price that changes with the
+    length of a single call is applied to the sum over a job's calls, which replies do not split: `computed`.
+    """
+    if price is None:
+        return Paid(None, "unknown", dict(fees or {}))
+    longer = price.long_above is not None and fresh + cached + written + written_1h > price.long_above
+    more_in, more_out = (price.long_input, price.long_output) if longer else (1.0, 1.0)
+    cached_price = price.input if price.cached_input is None else price.cached_input
+    written_price = price.input if price.cache_write is None else price.cache_write
+    hour_price = written_price if price.cache_write_1h is None else price.cache_write_1h
+    parts = {
+        "input": fresh * price.input * more_in / 1e6,
+        "cached_input": cached * cached_price * more_in / 1e6,
+        "cache_write": (written * written_price + written_1h * hour_price) * more_in / 1e6,
+        "output": output * price.output * more_out / 1e6,
+        **(fees or {}),
+    }
+    parts = {name: usd for name, usd in parts.items() if usd}
+    return Paid(sum(parts.values()), "computed", parts)
+
+
+def listed(usd: float | None) -> Paid:
+    """A fixed price of the list; unknown where the list has none."""
+    return Paid() if usd is None else Paid(usd, "list_price", {"run": usd})
+
+
+def reported(usd: object, components: object = None) -> Paid | None:
+    """What the reply says it cost; None where it says nothing usable."""
+    if isinstance(usd, bool) or not isinstance(usd, (int, float)) or not 0 <= usd < float("inf"):
+        return None
+    parts = components.items() if isinstance(components, Mapping) else ()
+    known = {
+        str(name): float(part)
+        for name, part in parts
+        if isinstance(part, (int, float)) and not isinstance(part, bool) and part
+    }
+    return Paid(float(usd), "reported", known)
+
+
+def warnings(today: date) -> list[str]:
+    """Whether the list is too old to be relied on."""
+    age = (today - AS_OF).days
+    if age <= STALE_DAYS:
+        return []
+    return [f"the providers' price list is of {AS_OF.isoformat()}, {age} days old: set system.price"]

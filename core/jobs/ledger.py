@@ -1,0 +1,100 @@
+"""What is known of the jobs of a run: in the store, so that a restart goes on with them.
+
+A job passes through: nothing → an intent (a token) → a handle → nothing again, when its submission is stored (one
+commit, core/store.py) or it was cancelled. An intent without a handle means that a create was sent and its answer
+was lost: that is looked up, never sent again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from core.clock import Clock
+from core.store import JobRow, Store
+
+
+class JobRecord:
+    """One attempt's job. Without a store (a part that is tried by itself) it lives as long as the object."""
+
+    def __init__(self, key: str, row: JobRow | None, store: Store | None) -> None:
+        self.key = key
+        self._row, self._store = row, store
+
+    @property
+    def row(self) -> JobRow | None:
+        """What is known; None when nothing was sent."""
+        return self._row
+
+    @property
+    def handle(self) -> Mapping[str, Any] | None:
+        return None if self._row is None else self._row.handle
+
+    def intend(self, now: float) -> JobRow:
+        """Before the create: from here on the job may cost money."""
+        row = JobRow(self.key, uuid.uuid4().hex, now)
+        self._put(row)
+        return row
+
+    def keep(self, handle: Mapping[str, Any]) -> None:
+        """The provider has named the job, or its name has changed."""
+        assert self._row is not None, "a handle without an intent"
+        if self._row.handle != dict(handle) or self._row.paying:
+            self._put(replace(self._row, handle=dict(handle), paying=False))
+
+    def paying(self) -> None:
+        """Before a further step that costs money."""
+        assert self._row is not None, "a step of a job that was never sent"
+        self._put(replace(self._row, paying=True))
+
+    def asked(self) -> None:
+        """The step was refused before it cost anything."""
+        assert self._row is not None, "a step of a job that was never sent"
+        self._put(replace(self._row, paying=False))
+
+    def done(self) -> None:
+        """The submission is made. In the store the job goes with the commit that keeps the submission."""
+        if self._store is None:
+            self._row = None
+
+    def forget(self) -> None:
+        """Nothing runs and nothing is owed: the next attempt starts anew."""
+        self._row = None
+        if self._store is not None:
+            self._store.drop_job(self.key)
+
+    def _put(self, row: JobRow) -> None:
+        self._row = row
+        if self._store is not None:
+            self._store.put_job(row)
+
+
+class Jobs:
+    """The jobs of a run. The solver binds an attempt to its key in the store before it asks the system."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self._store: Store | None = None
+        self._keys: dict[tuple[str, int], str] = {}
+        self._loose: dict[str, JobRecord] = {}
+
+    def open(self, store: Store | None) -> None:
+        self._store = store
+
+    def bind(self, task_id: str, attempt: int, key: str, *, anew: bool = False) -> None:
+        """Say under which key an attempt's job is kept. `anew` forgets an intent that nobody can find."""
+        self._keys[task_id, attempt] = key
+        if anew:
+            record = self.record(task_id, attempt)
+            if record.row is not None and record.handle is None:
+                record.forget()
+
+    def record(self, task_id: str, attempt: int) -> JobRecord:
+        """The record of an attempt, as the store has it."""
+        key = self._keys.get((task_id, attempt))
+        if key is not None and self._store is not None:
+            return JobRecord(key, self._store.job(key), self._store)
+        key = key or f"{task_id}#{attempt}"
+        return self._loose.setdefault(key, JobRecord(key, None, None))

@@ -1,0 +1,97 @@
+"""Server-sent events out of the bytes of a stream, as the WHATWG's HTML standard describes them (section 9.2).
+
+Events are separated by an empty line; lines end with LF, CRLF or CR; a line that begins with a colon is a comment
+(keep-alive) and is passed over; several `data` lines are joined by a line feed. Unlike there, an event that the
+clean end of a stream closes counts: some servers leave out the last empty line. A connection that breaks raises.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from core.errors import CallError
+
+#: Characters of one event that are kept; a longer one is refused.
+MOST_CHARACTERS: Final = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event. `name` is "" where the stream gives none, `id` the last id that was seen."""
+
+    data: str
+    name: str = ""
+    id: str | None = None
+
+    def json(self) -> Any:
+        """The data as JSON; None where it is not (`[DONE]`)."""
+        try:
+            return json.loads(self.data)
+        except (ValueError, RecursionError):
+            return None
+
+
+class Parser:
+    """Feed it bytes as they come; it gives the events that are complete."""
+
+    def __init__(self) -> None:
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._rest = ""
+        self._data: list[str] = []
+        self._size = 0
+        self._name = ""
+        self._id: str | None = None
+        self._first = True
+
+    def feed(self, piece: bytes) -> list[Event]:
+        """The events that this piece completes. Raises CallError `malformed` for an event without an end."""
+        text = self._rest + self._decode(piece)
+        if self._first and text:
+            text, self._first = text.removeprefix("\ufeff"), False
+        # a CR at the end may be half of a CRLF: it waits for the next piece
+        held = "\r" if text.endswith("\r") else ""
+        text = text[: len(text) - len(held)].replace("\r\n", "\n").replace("\r", "\n")
+        *lines, rest = text.split("\n")
+        self._rest = rest + held
+        if self._size + len(self._rest) > MOST_CHARACTERS:
+            raise CallError("malformed", f"an event is longer than {MOST_CHARACTERS:,} characters")
+        found = []
+        for line in lines:
+            event = self._take(line)
+            if event is not None:
+                found.append(event)
+        return found
+
+    def end(self) -> list[Event]:
+        """The event that the end of the stream completes, if there is one."""
+        return [*self.feed(b"\n"), *self.feed(b"\n")] if self._rest or self._data else []
+
+    def _take(self, line: str) -> Event | None:
+        if not line:
+            event = Event("\n".join(self._data), self._name, self._id) if self._data else None
+            self._data, self._size, self._name = [], 0, ""
+            return event
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field == "data":
+            self._data.append(value)
+            self._size += len(value)
+        elif field == "event":
+            self._name = value
+        elif field == "id" and "\0" not in value:
+            self._id = value
+        return None
+
+
+async def events(pieces: AsyncIterator[bytes]) -> AsyncIterator[Event]:
+    """The events of a stream, each as soon as it is complete."""
+    parser = Parser()
+    async for piece in pieces:
+        for event in parser.feed(piece):
+            yield event
+    for event in parser.end():
+        yield event
