@@ -82,7 +82,54 @@ def plain_tree(config: DictConfig) -> dict[str, Any]:
     except OmegaConfBaseException as error:
         raise InputError(str(error).splitlines()[0], where=getattr(error, "full_key", None) or None) from None
     assert isinstance(tree, dict)
-    return {str(key): value for key, value in tree.items()}
+    return _with_members({str(key): value for key, value in tree.items()})
+
+
+def _with_members(tree: dict[str, Any]) -> dict[str, Any]:
+    """An ensemble's members, each with its whole section: a run's identity rests on them."""
+    judge = tree.get("judge")
+    if not isinstance(judge, Mapping) or judge.get("provider") != "ensemble":
+        return tree
+    members = judge.get("members")
+    if isinstance(members, Mapping):
+        return tree  # of a run that was composed before
+    if not isinstance(members, list) or len(members) < 2:
+        raise InputError(
+            "an ensemble has two members or more",
+            where="judge.members",
+            expected="judge.members=[gpt,sonnet,…]",
+            got=repr(members),
+        )
+    sections: dict[str, Any] = {}
+    for entry in members:
+        section = _member(entry)
+        name = section["name"]
+        if name in sections:
+            raise InputError(
+                f"the member {name!r} is named twice",
+                where="judge.members",
+                expected="a `name` of its own for each",
+            )
+        sections[name] = section
+    return {**tree, "judge": {**judge, "members": sections}}
+
+
+def _member(entry: Any) -> dict[str, Any]:
+    """A member's section: a judge's config by its name, with changes where an entry makes any."""
+    changes = dict(entry) if isinstance(entry, Mapping) else {}
+    name = changes.pop("judge", None) if isinstance(entry, Mapping) else entry
+    if not isinstance(name, str):
+        raise InputError(
+            "not a judge", where="judge.members", expected="a name, or {judge: NAME, …}", got=repr(entry)
+        )
+    section = compose_group("judge", [f"judge={name}"])["judge"]
+    if section.get("provider") in ("ensemble", "recorded"):
+        raise InputError(
+            f"{section['provider']} can't be a member", where="judge.members", expected="judges that are asked"
+        )
+    if unknown := sorted(changes.keys() - section.keys()):
+        raise InputError(f"unknown key {unknown[0]!r}", where=f"judge.members.{name}", expected=", ".join(section))
+    return {**section, **changes}
 
 
 def expand(overrides: Sequence[str]) -> Iterator[list[str]]:
@@ -108,6 +155,7 @@ def _compose(overrides: Sequence[str], config_dir: str | None, *, explain: bool 
     from hydra.errors import HydraException
     from yaml import YAMLError
 
+    before = GlobalHydra.instance().hydra  # of a job that Hydra itself runs
     GlobalHydra.instance().clear()
     searched = [f"hydra.searchpath=[{config_dir}]"] if config_dir else []
     try:
@@ -121,6 +169,7 @@ def _compose(overrides: Sequence[str], config_dir: str | None, *, explain: bool 
         raise _refusal(str(error), overrides, config_dir) from None
     finally:
         GlobalHydra.instance().clear()
+        GlobalHydra.instance().hydra = before
 
 
 def check_not_hidden() -> None:

@@ -33,6 +33,8 @@ _PAGES_PACE: Final = frozenset(
 )
 
 
+#: The provider of a judge that is made of others.
+ENSEMBLE: Final = "ensemble"
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: Keys whose value an error does not show.
 _PRIVATE: Final = ("api_key_env", "base_url")
@@ -125,6 +127,11 @@ class JudgeSection(_Provider):
     max_in_flight: int = Field(default=32, ge=1)
     requests_per_minute: int | None = Field(default=None, ge=1)
     retry: Retry = Retry()
+    members: Mapping[str, Mapping[str, Any]] | None = None
+
+    def member_sections(self) -> dict[str, JudgeSection]:
+        """An ensemble's members by name; of any other judge none."""
+        return {name: JudgeSection.model_validate(member) for name, member in (self.members or {}).items()}
 
 
 class PagesSection(_Strict):
@@ -284,6 +291,12 @@ def identity(tree: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: item for key, item in tree.items() if key not in _NOT_IN_DIGEST}
     for section in ("system", "judge"):
         kept[section] = {key: item for key, item in kept[section].items() if key not in _PACE}
+    members = kept["judge"].pop("members", None)
+    if members:
+        kept["judge"]["members"] = {
+            name: {key: item for key, item in member.items() if key not in _PACE}
+            for name, member in members.items()
+        }
     kept["benchmark"] = {key: item for key, item in kept["benchmark"].items() if key != "fail_on"}
     return kept
 

@@ -19,6 +19,7 @@ from core.config import RunConfig
 from core.errors import StopRun
 from core.fold import Attempt
 from core.judge.desk import Desk
+from core.judge.panel import Panel
 from core.model import GRADED, Judgement, Submission, Task, TaskScore
 from core.parts import Grader
 from core.plugin_manager import PluginManager
@@ -70,7 +71,7 @@ class Engine:
     repeats: int
     solver: Solver
     grader: Grader
-    desk: Desk
+    desk: Desk | Panel
     folder: RunFolder
     plugins: PluginManager
     stop: Stop

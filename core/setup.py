@@ -15,13 +15,14 @@ from typing import Any
 from core import preflight
 from core.calls import RetryPolicy
 from core.clock import Clock, RealClock
-from core.config import RunConfig, same_settings
+from core.config import ENSEMBLE, JudgeSection, RunConfig, same_settings
 from core.digest import json_digest, plain
 from core.errors import CallError, InputError
 from core.filters import select
 from core.http import Http
 from core.jobs.ledger import Jobs
 from core.judge.desk import Desk
+from core.judge.panel import Ensemble, Member, Panel, checked_vote
 from core.limiter import Limiters
 from core.logs import silent_logger
 from core.model import Task
@@ -44,7 +45,7 @@ class Plan:
     source_tasks: int
     system: System
     judge: Judge
-    desk: Desk
+    desk: Desk | Panel
     grader: Grader
     pages: PageService
     aggregator: Aggregator
@@ -82,7 +83,6 @@ def prepare(config: RunConfig, plugins: PluginManager, clock: Clock | None = Non
     """Build and check the parts of a run; raises InputError."""
     pages = PageService(config.pages)
     services = replace(make_services(config, clock or RealClock()), pages=pages)
-    benchmark = config.benchmark
     system, judge = make_asked(config, plugins, services)
     if found := preflight.missing(system, judge, pages):
         raise InputError(
@@ -95,8 +95,8 @@ def prepare(config: RunConfig, plugins: PluginManager, clock: Clock | None = Non
     if check_tasks is not None:
         check_tasks({task.id for task in source})
 
-    repeats = config.judge.repeats or getattr(judge, "highest_repeat", None) or benchmark.repeats
-    desk = make_desk(config, judge)
+    repeats = _repeats(config, judge)
+    desk = make_desk(config, judge, services)
     grader = make_grader(config, plugins, services, desk)
     warnings = [*_part_warnings(judge, clock=services.clock), *_part_warnings(system, clock=services.clock)]
     warnings += [
@@ -156,8 +156,20 @@ def make_asked(config: RunConfig, plugins: PluginManager, services: Services) ->
     system: System = plugins.factory("system", config.system.adapter)(
         {**config.system.plain(), "effort_settings": config.effort_settings()}, services
     )
-    judge: Judge = plugins.factory("judge", config.judge.provider)(config.judge.plain(), services)
-    return system, judge
+    return system, make_judge(config, plugins, services)
+
+
+def make_judge(config: RunConfig, plugins: PluginManager, services: Services) -> Judge:
+    """The judge; an ensemble is made of its members."""
+    section = config.judge
+    if section.provider != ENSEMBLE:
+        judge: Judge = plugins.factory("judge", section.provider)(section.plain(), services)
+        return judge
+    judges = {
+        name: plugins.factory("judge", member.provider)(member.plain(), services)
+        for name, member in section.member_sections().items()
+    }
+    return Ensemble(judges, checked_vote(section.plain().get("vote")))
 
 
 def list_tasks(config: RunConfig, plugins: PluginManager) -> tuple[list[Task], Grader]:
@@ -213,8 +225,18 @@ def load_tasks(config: RunConfig, loader: TaskLoader) -> list[Task]:
     return tasks
 
 
-def make_desk(config: RunConfig, judge: Judge) -> Desk:
-    section = config.judge
+def make_desk(config: RunConfig, judge: Judge, services: Services) -> Desk | Panel:
+    """Where graders ask: the judge's desk, or the desks of an ensemble's members as one."""
+    if not isinstance(judge, Ensemble):
+        return _desk(config, judge, config.judge)
+    members = [
+        Member(name, judge.judges[name], section, _desk(config, judge.judges[name], section))
+        for name, section in config.judge.member_sections().items()
+    ]
+    return Panel(config.judge.name, members, judge.vote, limiters=services.limiter)
+
+
+def _desk(config: RunConfig, judge: Judge, section: JudgeSection) -> Desk:
     return Desk(
         judge,
         name=section.name,
@@ -225,7 +247,9 @@ def make_desk(config: RunConfig, judge: Judge) -> Desk:
     )
 
 
-def make_grader(config: RunConfig, plugins: PluginManager, services: Services, desk: Desk | None) -> Grader:
+def make_grader(
+    config: RunConfig, plugins: PluginManager, services: Services, desk: Desk | Panel | None
+) -> Grader:
     grader: Grader = plugins.factory("grader", config.benchmark.grader)(
         config.benchmark.plain(), replace(services, judge=desk)
     )
@@ -247,8 +271,9 @@ def _part_warnings(part: Any, *, clock: Clock) -> Sequence[str]:
 
 def _own_family(config: RunConfig) -> list[str]:
     """Whether the judge may favour its own kin: such scores need a mark."""
-    family = config.judge.family
-    if family is None or family != config.system.family:
+    family = config.system.family
+    judges = [config.judge, *config.judge.member_sections().values()]
+    if family is None or family not in [judge.family for judge in judges]:
         return []
     return [f"judge and system are both of the family {family}: a judge may favour its own"]
 
@@ -274,14 +299,20 @@ def _same_effort(config: RunConfig) -> list[str]:
     return [f"effort {word} of system {config.system.name} sets the same as effort {' and '.join(twins)}"]
 
 
+def _repeats(config: RunConfig, judge: Judge) -> int:
+    """How often each question is asked; with vote=mean, by each member."""
+    repeats = config.judge.repeats or getattr(judge, "highest_repeat", None) or config.benchmark.repeats
+    return repeats * len(judge.judges) if isinstance(judge, Ensemble) and judge.vote == "mean" else repeats
+
+
 def _would_cost(
     config: RunConfig, plugins: PluginManager, services: Services, system: System, judge: Judge
 ) -> str:
     """What a run that can't start would have cost, as far as that can be told."""
-    repeats = config.judge.repeats or getattr(judge, "highest_repeat", None) or config.benchmark.repeats
+    repeats = _repeats(config, judge)
     try:
         tasks = _select(config, load_tasks(config, make_loader(config, plugins, services)))
-        grader = make_grader(config, plugins, services, make_desk(config, judge))
+        grader = make_grader(config, plugins, services, make_desk(config, judge, services))
         cost = preflight.estimate(config, tasks, system=system, judge=judge, grader=grader, repeats=repeats)
     except (InputError, CallError):  # what is missing may be what the tasks or the prices need
         each = getattr(system, "estimate_usd", None)
