@@ -63,8 +63,9 @@ OPENAI: Final[Mapping[str, ModelPrice]] = {
 GEMINI: Final[Mapping[str, ModelPrice]] = {
     "deep-research-preview-04-2026": ModelPrice(2, 12),
     "deep-research-max-preview-04-2026": ModelPrice(2, 12),
-    "gemini-4-argon": ModelPrice(2, 10),
-    "gemini-3.8-flash": ModelPrice(0.75, 3.75),
+    "gemini-4-argon": ModelPrice(2, 10, 0.10),
+    "gemini-4-hydrogen": ModelPrice(1.5, 7.5, 0.075),
+    "gemini-3.8-flash": ModelPrice(0.75, 3.75, 0.075),
 }
 ANTHROPIC: Final[Mapping[str, ModelPrice]] = {
     "claude-opus-5-5": _anthropic(4, 20, 0.2),

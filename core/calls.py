@@ -133,7 +133,7 @@ def _tell(limiter: Limiter, error: CallError, ticket: int, max_wait_s: float) ->
     """What a failed call says about the account's limit."""
     if error.meaning.refusal:
         hint = error.retry_after_s
-        limiter.refused(None if hint is None else min(hint, max_wait_s), ticket)
+        limiter.refused(None if hint is None else min(hint, max_wait_s), ticket, crowded=error.crowded)
     elif error.meaning.billed == "yes":
         limiter.succeeded()  # it was answered; what the answer is worth is not the account's affair
 

@@ -61,7 +61,8 @@ def compose_group(group: str, overrides: Sequence[str]) -> dict[str, Any]:
     # the other groups are mandatory too: they are filled with whatever there is and not looked at
     needed = [] if group == "experiment" else [other for other in ("benchmark", "system") if other != group]
     filled = [f"{other}={options(other)[0]}" for other in needed]
-    tree = OmegaConf.to_container(_compose([*filled, *overrides], None), resolve=False)
+    # resolved: a system's efforts may point to one of its ladders
+    tree = OmegaConf.to_container(_compose([*filled, *overrides], None), resolve=True)
     assert isinstance(tree, dict)
     return {str(key): _known(value) for key, value in tree.items()}
 

@@ -25,7 +25,7 @@ _NOT_IN_DIGEST: Final = frozenset(
 _PACE: Final = frozenset(
     {
         *("max_in_flight", "requests_per_minute", "retry", "timeout_s", "price", "estimate_usd"),
-        *("poll", "request_timeout_s", "cancel_on_interrupt", "transport", "about"),
+        *("poll", "request_timeout_s", "cancel_on_interrupt", "transport", "about", "pace", "search_usd"),
     }
 )
 _PAGES_PACE: Final = frozenset(

@@ -180,7 +180,8 @@ class CallError(LeadlineError):
 
     `retry_after_s`: seconds the server asked us to wait. `http_status`: the answer's status, where there was one.
     `usage`, `cost_usd`, `raw`, `model`: what is known of a reply that was billed and could not be used. `partial`:
-    of a malformed answer, what is usable by itself (Question.exact); None where nothing is.
+    of a malformed answer, what is usable by itself (Question.exact); None where nothing is. `crowded`: a refusal
+    that says that too much runs at once, not that requests come too fast.
     """
 
     def __init__(
@@ -196,6 +197,7 @@ class CallError(LeadlineError):
         model: str | None = None,
         partial: Mapping[str, Any] | None = None,
         http_status: int | None = None,
+        crowded: bool = False,
     ) -> None:
         if kind not in TABLE:
             raise ValueError(f"unknown error kind {kind!r}; known: {', '.join(sorted(TABLE))}")
@@ -203,7 +205,7 @@ class CallError(LeadlineError):
         self.retry_after_s, self.request_id = retry_after_s, request_id
         self.usage, self.cost_usd, self.raw, self.model = usage, cost_usd, raw, model
         self.partial = partial
-        self.http_status = http_status
+        self.http_status, self.crowded = http_status, crowded
         self.message = message or TABLE[kind].advice
         super().__init__(f"{kind}: {self.message}")
 

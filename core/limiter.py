@@ -6,6 +6,9 @@ that were already under way then may be refused too, and that says nothing new. 
 one for each window of `limit` successes, and slower still where the server refused before. A pause that
 the server asked for holds back the whole account. Nothing scans: every step costs the same with ten or
 ten thousand waiting.
+
+Jobs that last minutes tell less: an account that is asked too fast is not one that runs too much. With `long_jobs`
+a refusal only pauses the starts; one that says that too much runs at once holds the limit at what was running.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ START: Final = 8
 #: What a cut leaves. The first one halves: a limit that doubled each round may stand at twice the ceiling.
 FIRST_CUT: Final = 0.5
 LATER_CUT: Final = 0.8
+#: Seconds without a start after a refused job that came without a hint.
+PAUSE_S: Final = 1.0
 #: At the height of an earlier refusal one more is tried only once in so many windows; twice as many each
 #: time the same height is refused again.
 PATIENCE: Final = 4
@@ -35,8 +40,16 @@ class Limiter:
     `limit` is what is allowed now, `in_flight` what is out, `peak` the most that was out at once.
     """
 
-    def __init__(self, clock: Clock, *, max_in_flight: int, requests_per_minute: int | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        max_in_flight: int,
+        requests_per_minute: int | None = None,
+        long_jobs: bool = False,
+    ) -> None:
         self._clock = clock
+        self._long_jobs = long_jobs
         self._max = 0
         self._interval = 0.0
         self._limit = START
@@ -130,22 +143,27 @@ class Limiter:
                 self._ceiling, self._patience = None, PATIENCE  # the server takes more than it did
             self._wake()
 
-    def refused(self, retry_after_s: float | None = None, ticket: int | None = None) -> None:
+    def refused(
+        self, retry_after_s: float | None = None, ticket: int | None = None, *, crowded: bool = False
+    ) -> None:
         """The server asked to slow down: cut once, and pause the account for `retry_after_s`.
 
         `ticket` is what `acquire` gave the refused call; one that started before the last cut does not
-        cut again.
+        cut again. `crowded`: the server says that too much runs at once.
         """
+        if self._long_jobs and retry_after_s is None:
+            retry_after_s = PAUSE_S
         if retry_after_s is not None and retry_after_s > 0:
             self._not_before = max(self._not_before, self._clock.monotonic() + retry_after_s)
-        if ticket is not None and ticket < self._cuts:
+        if (ticket is not None and ticket < self._cuts) or (self._long_jobs and not crowded):
             return
         # what was really out is the better measure than a limit that was not used up
         reached = min(self._limit, max(self.in_flight, 1))
         same_height = self._ceiling is not None and abs(reached - 1 - self._ceiling) <= 1
         self._patience = min(MOST_PATIENCE, 2 * self._patience) if same_height else PATIENCE
         self._ceiling = max(1, reached - 1)
-        self._limit = max(1, int(reached * (FIRST_CUT if self._cuts == 0 else LATER_CUT)))
+        left = reached - 1 if self._long_jobs else int(reached * (FIRST_CUT if self._cuts == 0 else LATER_CUT))
+        self._limit = max(1, left)
         self._cuts += 1
         self._successes = 0
 
@@ -195,11 +213,23 @@ class Limiters:
         self._clock = clock
         self._by_account: dict[str, Limiter] = {}
 
-    def get(self, account: str, *, max_in_flight: int, requests_per_minute: int | None = None) -> Limiter:
+    def get(
+        self,
+        account: str,
+        *,
+        max_in_flight: int,
+        requests_per_minute: int | None = None,
+        long_jobs: bool = False,
+    ) -> Limiter:
         """The limiter of an account. Users of one account share it."""
         found = self._by_account.get(account)
         if found is None:
-            found = Limiter(self._clock, max_in_flight=max_in_flight, requests_per_minute=requests_per_minute)
+            found = Limiter(
+                self._clock,
+                max_in_flight=max_in_flight,
+                requests_per_minute=requests_per_minute,
+                long_jobs=long_jobs,
+            )
             self._by_account[account] = found
         else:
             found.share(max_in_flight, requests_per_minute)

@@ -31,6 +31,7 @@ class System(Protocol):
     `account: str` = the system's name: systems of one account share a limiter;
     `stored: bool` = True: False for systems that are read from a file each time;
     `estimate_usd: float | None` = None: what one attempt is expected to cost; None is unknown;
+    `long_jobs: bool` = False: whether an attempt takes minutes, so that a refusal says little of how many fit;
     `can_block: bool` = False: whether it passes `task.blocked` on to its search.
     Optional methods: `check() -> list[str]`: what is missing before a run can start (keys, packages, files);
     `check_tasks(ids: Collection[str]) -> None`: given all ids of the source, raises InputError;

@@ -53,6 +53,11 @@ _TOO_LONG: Final = re.compile(
 _FILTERED: Final = re.compile(r"content_filter|responsibleaipolicy|content management policy", re.IGNORECASE)
 _OVERLOADED: Final = re.compile(r"overloaded|\"?unavailable\"?|capacity|try again later", re.IGNORECASE)
 _RATE: Final = re.compile(r"rate[_ ]?limit|too many requests|resource_exhausted|concurrency", re.IGNORECASE)
+_CROWDED: Final = re.compile(
+    r"concurren|simultaneous|in[_ -]parallel|too many (active|running|open)"
+    r"|active (agent )?(runs|jobs|tasks|sessions)",
+    re.IGNORECASE,
+)
 _BAD: Final = re.compile(r"invalid_request|bad_request|invalid_argument|unsupported", re.IGNORECASE)
 
 
@@ -117,6 +122,7 @@ def from_status(reply: Reply, now: float) -> CallError:
         retry_after_s=retry_hint(reply.headers, body, now),
         request_id=reply.request_id or _request_id_in(body),
         http_status=reply.status,
+        crowded=kind == "rate_limit" and bool(_CROWDED.search(words)),
     )
 
 

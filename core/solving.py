@@ -68,7 +68,7 @@ class Solver:
         self._run, self._log = run, log
         self._jobs = jobs
         self._failed_before: set[str] = set()
-        self._busy: dict[str, asyncio.Lock] = {}
+        self._busy: dict[str, asyncio.Event] = {}
         self._stored: bool = getattr(system, "stored", True)
         self._asked = Asked(
             name,
@@ -115,16 +115,20 @@ class Solver:
             return kept, True
         self._stop.check()
         # the lease is this process's: two tasks of it that show a system the same wait for each other here
-        async with self._busy.setdefault(key, asyncio.Lock()):
-            try:
-                while not self._store.take_lease(key):
-                    await self._clock.sleep(_LEASE_POLL_S)
-                # whoever had the lease may have put the submission between our look and our lease
-                if (kept := self._kept(task, attempt, key)) is not None:
-                    return kept, True
-                return await self._pay(task, attempt, key), False
-            finally:
-                self._store.drop_lease(key)
+        while (other := self._busy.get(key)) is not None:
+            await other.wait()
+        self._busy[key] = done = asyncio.Event()
+        try:
+            while not self._store.take_lease(key):
+                await self._clock.sleep(_LEASE_POLL_S)
+            # whoever had the lease may have put the submission between our look and our lease
+            if (kept := self._kept(task, attempt, key)) is not None:
+                return kept, True
+            return await self._pay(task, attempt, key), False
+        finally:
+            self._store.drop_lease(key)
+            del self._busy[key]
+            done.set()
 
     def unsolved(self, task: Task, attempt: int, failure: Failure) -> Submission:
         """The row of an attempt that was never started."""
@@ -151,9 +155,16 @@ class Solver:
         return self._own(submission, task, attempt).settled()
 
     async def _pay(self, task: Task, attempt: int, key: str) -> Submission:
+        if self._jobs is None:
+            return await self._call_system(task, attempt, key)
+        self._jobs.bind(task.id, attempt, key, anew=self._retry_failed)
+        try:
+            return await self._call_system(task, attempt, key)
+        finally:
+            self._jobs.release(task.id, attempt)
+
+    async def _call_system(self, task: Task, attempt: int, key: str) -> Submission:
         started = self._clock.monotonic()
-        if self._jobs is not None:
-            self._jobs.bind(task.id, attempt, key, anew=self._retry_failed)
 
         async def make(_: int) -> Submission:
             self._stop.check()

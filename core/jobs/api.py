@@ -249,6 +249,7 @@ class Api:
             raw=None if error.raw is None else self._services.keys.redact(error.raw),
             model=error.model,
             http_status=error.http_status,
+            crowded=error.crowded,
         )
 
     async def aclose(self) -> None:

@@ -91,6 +91,10 @@ class Jobs:
             if record.row is not None and record.handle is None:
                 record.forget()
 
+    def release(self, task_id: str, attempt: int) -> None:
+        """The attempt is over: its row in the store says what of it is left."""
+        self._keys.pop((task_id, attempt), None)
+
     def record(self, task_id: str, attempt: int) -> JobRecord:
         """The record of an attempt, as the store has it."""
         key = self._keys.get((task_id, attempt))

@@ -7,6 +7,7 @@ them is empty.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -60,12 +61,14 @@ def submission_of(
         kind = _KIND[status] if late_s is None or status != "incomplete" else "timed_out"
         reason = said or last.word or status
         error = Failure(kind=kind, message=reason)
-    echoed: dict[str, Any] = {
-        **plain(answer.echoed),
-        "state": last.word or last.state,
-        "delivered": delivered,
-        "cost": plain(answer.paid.components),
-    }
+    echoed: dict[str, Any] = _finite(
+        {
+            **plain(answer.echoed),
+            "state": last.word or last.state,
+            "delivered": delivered,
+            "cost": plain(answer.paid.components),
+        }
+    )
     if resumed:
         echoed["resumed"] = True
     if answer.notes:
@@ -84,6 +87,15 @@ def submission_of(
         error=error,
         settings={"echoed": echoed},
     )
+
+
+def _finite(value: Any) -> Any:
+    """A JSON value as a row can hold it: what a reply wrote as NaN or 1e999 is no number."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list) else value
 
 
 def _ended(last: Snapshot, late_s: float | None) -> tuple[SubmissionStatus, str]:

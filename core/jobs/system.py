@@ -27,6 +27,7 @@ class JobSystem:
     """
 
     stored = True
+    long_jobs = True
 
     def __init__(
         self,

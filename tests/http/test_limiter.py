@@ -284,3 +284,30 @@ async def test_who_is_ahead_starts_before_those_who_wait() -> None:
 
     await clock.run(all_of_them())
     assert order == ["first", "ahead", "second"]
+
+
+@pytest.mark.parametrize(
+    ("long_jobs", "crowded", "hint", "limit", "pause"),
+    [
+        (False, False, None, 4, 0.0),
+        (False, True, 5.0, 4, 5.0),
+        (True, False, None, 8, 1.0),
+        (True, False, 30.0, 8, 30.0),
+        (True, True, None, 7, 1.0),
+    ],
+    ids=["calls", "calls, crowded", "jobs asked too fast", "jobs, with a hint", "too many jobs"],
+)
+async def test_what_a_refusal_of_a_long_job_says(
+    long_jobs: bool, crowded: bool, hint: float | None, limit: int, pause: float
+) -> None:
+    clock = SimClock()
+    limiter = Limiter(clock, max_in_flight=40, long_jobs=long_jobs)
+    tickets = [await limiter.acquire() for _ in range(8)]
+    limiter.refused(hint, tickets[-1], crowded=crowded)
+    assert limiter.limit == limit
+    for _ in range(6):
+        limiter.release()
+    waiting = asyncio.ensure_future(limiter.acquire())
+    await clock.settle()
+    assert waiting.done() is (pause == 0.0)
+    waiting.cancel()

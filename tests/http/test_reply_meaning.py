@@ -278,3 +278,21 @@ def test_whatever_a_server_says_is_some_kind_of_error(status: int, body: Any, he
     error = from_status(Reply(status, headers, json.dumps(body).encode(), 0.0, ""), NOW)
     assert isinstance(error, CallError)
     assert error.retry_after_s is None or error.retry_after_s >= 0
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "kind", "crowded"),
+    [
+        (429, "Too many active agent runs (50).", "rate_limit", True),
+        (429, "Concurrency limit reached", "rate_limit", True),
+        (429, "Too many requests", "rate_limit", False),
+        (429, "Rate limit reached for requests per minute", "rate_limit", False),
+        (503, "too many open connections", "server", False),
+        (504, "timed out", "gateway_timeout", False),
+        (524, "a timeout occurred", "gateway_timeout", False),
+    ],
+)
+def test_a_refusal_says_whether_too_much_runs_at_once(status: int, message: str, kind: str, crowded: bool) -> None:
+    body = json.dumps({"error": {"message": message}}).encode()
+    error = from_status(Reply(status, {}, body, 0.1, "http://x"), 0.0)
+    assert (error.kind, error.crowded) == (kind, crowded)
