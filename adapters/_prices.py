@@ -87,7 +87,13 @@ PARALLEL: Final[Mapping[str, float]] = {
     "ultra8x": 2.400,
 }
 VALYU: Final[Mapping[str, float]] = {"fast": 0.10, "standard": 0.50, "heavy": 2.50, "max": 15.00}
-YOU: Final[Mapping[str, float]] = {"lite": 0.012, "standard": 0.05, "deep": 0.10, "exhaustive": 0.45}
+YOU: Final[Mapping[str, float]] = {
+    "lite": 0.012,
+    "standard": 0.05,
+    "deep": 0.10,
+    "exhaustive": 0.45,
+    "frontier": 1.20,
+}
 TAVILY_CREDIT: Final = 0.008
 #: One search, one container, one hour.
 OPENAI_SEARCH: Final = 0.01

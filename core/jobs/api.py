@@ -227,7 +227,10 @@ class Api:
         """The path of an address of this provider; None for one elsewhere."""
         if path_or_url.startswith("/") and not path_or_url.startswith("//"):
             return path_or_url
-        parts = urlsplit(path_or_url)
+        try:
+            parts = urlsplit(path_or_url)
+        except ValueError:  # the guard says what is wrong with it
+            return None
         origin = f"{parts.scheme}://{parts.netloc}"
         for own in (self.home, self.base_url):
             known = urlsplit(own)

@@ -49,7 +49,8 @@ def submission_of(
     required = ask.task.required_files
     missing = [name for name in required if not answer.files.get(name, "").strip()]
     in_files = bool(required) and answer.channel in ("file", "schema")
-    delivered = not missing if in_files else bool((answer.text or "").strip())
+    typed_alone = not required and any(content.strip() for content in answer.files.values())
+    delivered = not missing if in_files else bool((answer.text or "").strip()) or typed_alone
     status, said = _ended(last, late_s)
     if status not in ("completed", "incomplete") and required and not missing:
         status = "incomplete"
