@@ -28,12 +28,12 @@ from adapters._citations import cited
 from core.digest import plain
 from core.errors import CallError, InputError
 from core.judge.completion import CUT, FILTERED, bill, first_choice, text_of
-from core.judge.structured import without_surrogates
 from core.model import Failure, Submission, SubmissionStatus, Task, Usage
 from core.prices import Price, cost, price_from_config
 from core.reply import shortened
 from core.section import Section
 from core.services import Services
+from core.strict_json import without_surrogates
 
 #: What an effort may set.
 _BY_EFFORT: Final = (*("reasoning_effort", "web_search", "max_output_tokens", "temperature", "model", "params"),)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from core.errors import CallError
+from core.strict_json import without_surrogates
 
 #: Characters of one event that are kept; a longer one is refused.
 MOST_CHARACTERS: Final = 16 * 1024 * 1024
@@ -28,9 +29,9 @@ class Event:
     id: str | None = None
 
     def json(self) -> Any:
-        """The data as JSON; None where it is not (`[DONE]`)."""
+        """The data as JSON whose texts can be written; None where it is not JSON (`[DONE]`)."""
         try:
-            return json.loads(self.data)
+            return without_surrogates(json.loads(self.data))
         except (ValueError, RecursionError):
             return None
 

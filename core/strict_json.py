@@ -41,6 +41,21 @@ def shown(value: Any) -> str:
     return json.dumps(cut, ensure_ascii=False) if isinstance(value, str) else cut
 
 
+def without_surrogates(value: Any) -> Any:
+    """Texts in a JSON value made writable: a lone half of a surrogate pair becomes U+FFFD."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value
+    if isinstance(value, dict):
+        return {without_surrogates(key): without_surrogates(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [without_surrogates(item) for item in value]
+    return value
+
+
 def _no_constant(word: str) -> Any:
     raise ValueError(f"{word} is not a JSON number")
 

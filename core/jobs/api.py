@@ -21,6 +21,7 @@ from core.http import Http, Reply, causes, from_status
 from core.pages.guard import Guard, Refusal
 from core.section import Section
 from core.sse import Event, events
+from core.strict_json import without_surrogates
 
 if TYPE_CHECKING:
     from core.services import Services
@@ -98,9 +99,12 @@ class Api:
         """The JSON object of a 2xx answer. Raises CallError: any other status, HTML, no object."""
         reply = await self.reply(method, path, body, query=query, headers=headers, timeout_s=timeout_s)
         try:
-            found = reply.json()
+            found = without_surrogates(reply.json())
         except CallError as error:
             raise self._named(error) from error
+        except RecursionError as error:
+            deep = CallError("malformed", "the JSON is nested too deeply to be read", request_id=reply.request_id)
+            raise self._named(deep) from error
         if not isinstance(found, dict):
             shown = "a list" if isinstance(found, list) else type(found).__name__
             raise self._named(

@@ -91,7 +91,7 @@ class Driver:
         try:
             ask, snapshot = await self._begin(task, attempt, record)
             snapshot, late = await self._wait(ask, record, snapshot)
-            answer = await self._answer(ask, snapshot)
+            answer = await self._answer(ask, record, snapshot)
         except asyncio.CancelledError:
             await self._interrupted(record)
             raise
@@ -266,11 +266,13 @@ class Driver:
             raise error
         raise _told(error, "unreachable", cost_usd=0.0) from error
 
-    async def _answer(self, ask: Ask, last: Snapshot) -> Answer:
+    async def _answer(self, ask: Ask, record: JobRecord, last: Snapshot) -> Answer:
         try:
             return await self.provider.answer(ask, last)
         except CallError as error:
             if error.meaning.stops_run:
+                if last.state == "failed":  # for want of credit: it is over, and the next start sends it anew
+                    record.forget()
                 raise
             raise _told(error, "unreachable", cost_usd=0.0) from error
 

@@ -15,10 +15,11 @@ from typing import Any, Final
 from core.digest import canonical_json, plain
 from core.errors import CallError
 from core.judge.question import Answer, Question
-from core.judge.structured import parse_answer, without_surrogates
+from core.judge.structured import parse_answer
 from core.model import Usage
 from core.prices import Price, cost
 from core.reply import shortened
+from core.strict_json import without_surrogates
 
 #: Finish reasons in the words of several vendors, lower case.
 CUT: Final = frozenset({"length", "max_tokens", "model_length", "model_context_window_exceeded"})

@@ -22,8 +22,8 @@ from core.http import Reply, from_status
 from core.judge.completion import estimated_cost, instructed, read_completion
 from core.judge.options import JudgeOptions
 from core.judge.question import JUDGE, Answer, Question
-from core.judge.structured import without_surrogates
 from core.services import Services
+from core.strict_json import without_surrogates
 
 OPENAI: Final = "https://api.openai.com/v1"
 #: Raised when what is sent changes: part of the store's key.

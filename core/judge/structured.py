@@ -18,6 +18,7 @@ import jsonschema
 from core.digest import json_digest, plain
 from core.errors import CallError
 from core.reply import shortened
+from core.strict_json import without_surrogates
 
 #: Fields that hold a judge's reasons, not its verdict.
 EXPLANATIONS: Final = ("explanation", "reasoning")
@@ -226,21 +227,6 @@ def _validator(digest: str, schema: Mapping[str, Any]) -> Any:
             _VALIDATORS.clear()
         found = _VALIDATORS[digest] = jsonschema.Draft202012Validator(compiled)
     return found
-
-
-def without_surrogates(value: Any) -> Any:
-    """Texts in a JSON value made writable: a lone half of a surrogate pair becomes U+FFFD."""
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return value
-    if isinstance(value, dict):
-        return {without_surrogates(key): without_surrogates(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [without_surrogates(item) for item in value]
-    return value
 
 
 def _malformed(message: str, text: str, partial: Mapping[str, Any] | None = None) -> CallError:

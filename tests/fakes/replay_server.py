@@ -16,6 +16,7 @@ import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,18 +28,20 @@ from fakes.loop_server import LoopServer
 from core.budget import Budget
 from core.calls import RetryPolicy
 from core.clock import RealClock
+from core.config import RunConfig
 from core.errors import StopRun
 from core.jobs.ledger import Jobs
 from core.limiter import Limiters
 from core.logs import silent_logger
 from core.model import Submission, Task
 from core.parts import System
+from core.plugin_manager import PluginManager
 from core.services import Services
 from core.solving import Solver
 from core.stop import Stop
 from core.store import Store
 from core.testing import services as test_services
-from core.testing import system as system_factory
+from core.testing.parts import compose
 
 RECORDED: Final = ROOT.parent / "shared" / "data" / "providers"
 KEY: Final = "provider-key-7c1e"
@@ -236,7 +239,18 @@ def file_task(*names: str, **changes: Any) -> Task:
 
 def make_system(server: ReplayServer, name: str, *words: str, given: Services | None = None) -> System:
     """The system as a run has it, pointed at the server, with short waits."""
-    return system_factory(name, f"system.base_url={server.base_url}", *SWIFT, *words)(given or provider_services())
+    config, plugins = _composed(name, *SWIFT, *words)
+    section = {**config.system.plain(), "base_url": server.base_url, "effort_settings": config.effort_settings()}
+    made: System = plugins.factory("system", config.system.adapter)(
+        section, replace(given or provider_services(), effort=config.effort_word())
+    )
+    return made
+
+
+@lru_cache(maxsize=256)
+def _composed(name: str, *words: str) -> tuple[RunConfig, PluginManager]:
+    """A system's configuration: composing takes longer than most tests' requests."""
+    return compose(f"system={name}", *words)
 
 
 def provider_services() -> Services:

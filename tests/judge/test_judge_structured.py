@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import CallError
-from core.judge.structured import first_object, parse_answer, without_surrogates
+from core.judge.structured import first_object, parse_answer
+from core.strict_json import without_surrogates
 
 GOOD = '{"explanation": "It says so.", "verdict": "MET"}'
 MET = {"explanation": "It says so.", "verdict": "MET"}
