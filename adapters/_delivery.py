@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 
 from core.model import Task
 from core.section import Section
-from core.strict_json import shown
+from core.strict_json import shown, without_surrogates
 
 Channel = Literal["text", "file", "schema", "fence"]
 #: The name under which a typed reply of another form is kept, so that nothing is lost.
@@ -83,7 +83,7 @@ def typed(value: Any, required: Collection[str]) -> tuple[dict[str, str], list[s
     """The files of a typed reply, given as an object or as its JSON text; notes on what does not fit."""
     if isinstance(value, str):
         try:
-            value = json.loads(value)
+            value = without_surrogates(json.loads(value))
         except (ValueError, RecursionError):
             return {}, ["the typed reply is not JSON: it may have been cut"]
     entries = value.get("files") if isinstance(value, Mapping) else None

@@ -17,6 +17,8 @@ from core.prices import Price
 
 AS_OF: Final = date(2026, 11, 30)
 STALE_DAYS: Final = 180
+#: Dollars of one job above which a reply is mistaken.
+_MOST_USD: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +156,13 @@ def listed(usd: float | None) -> Paid:
 
 def reported(usd: object, components: object = None) -> Paid | None:
     """What the reply says it cost; None where it says nothing usable."""
-    if isinstance(usd, bool) or not isinstance(usd, (int, float)) or not 0 <= usd < float("inf"):
+    if isinstance(usd, bool) or not isinstance(usd, (int, float)) or not 0 <= usd <= _MOST_USD:
         return None
     parts = components.items() if isinstance(components, Mapping) else ()
     known = {
         str(name): float(part)
         for name, part in parts
-        if isinstance(part, (int, float)) and not isinstance(part, bool) and part
+        if isinstance(part, (int, float)) and not isinstance(part, bool) and 0 < abs(part) <= _MOST_USD
     }
     return Paid(float(usd), "reported", known)
 

@@ -12,6 +12,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "list": "what is there: plugins, benchmarks, systems, efforts, judges, tasks (key=value)",
     "check": "whether a system or a judge could be asked, and what it says when it is (key=value)",
     "rescore": "fold a run folder's judgements again; asks nobody",
+    "compare": "how far numbers can be trusted: systems, judges, ranks",
     "merge": "put the shards of one run together",
     "audit": "look behind the numbers: rubrics, weights, convergence, saturation",
     "pages": "move archived pages out of a store and into one",

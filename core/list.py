@@ -20,6 +20,8 @@ python -m core.list [WHAT] [KEY=VALUE…]     what is there; sends nothing
 
 Without WHAT: all but the tasks.
 """
+#: What an effort says of a system's price and pace, beside what it sets.
+_MONEY_AND_TIME: Final = ("estimate_usd", "timeout_s")
 _GROUPS: Final = {"benchmarks": "benchmark", "systems": "system", "judges": "judge", "experiments": "experiment"}
 
 
@@ -127,13 +129,13 @@ def _efforts(names: Sequence[str], overrides: Sequence[str]) -> Iterator[Sequenc
             continue
         same = same_settings(efforts)
         for word, settings in efforts.items():
-            sets = ", ".join(
-                f"{key}={value}" for key, value in settings.items() if key not in ("estimate_usd", "timeout_s")
-            )
-            usd = settings.get("estimate_usd", section.get("estimate_usd"))
-            seconds = settings.get("timeout_s", section.get("timeout_s"))
+            sets = ", ".join(f"{key}={value}" for key, value in settings.items() if key not in _MONEY_AND_TIME)
+            # what stands in the config itself is not overridden by an effort
+            merged = {**settings, **{key: section[key] for key in _MONEY_AND_TIME if section.get(key) is not None}}
+            usd, seconds = merged.get("estimate_usd"), merged.get("timeout_s")
+            deadline = "" if seconds is None else f"{seconds / 60:g} min"
             twins = ", ".join(other for other in same[word] if other != word)
-            yield name, word, sets, "unknown" if usd is None else f"{usd:g}", f"{seconds / 60:g} min", twins
+            yield name, word, sets, "unknown" if usd is None else f"{usd:g}", deadline, twins
 
 
 def _row(group: str, name: str, overrides: Sequence[str]) -> Sequence[Any]:

@@ -185,9 +185,9 @@ def _is_anthropic_cap(headers: Mapping[str, str], body: Any) -> bool:
     error = body.get("error") if isinstance(body, Mapping) and body.get("type") == "error" else None
     if not isinstance(error, Mapping) or error.get("type") != "rate_limit_error":
         return False
-    return "retry-after" not in headers and not any(
-        name.lower().startswith("anthropic-ratelimit-") for name in headers
-    )
+    if "retry-after" in headers or "retry-after-ms" in headers:
+        return False
+    return not any(name.lower().startswith("anthropic-ratelimit-") for name in headers)
 
 
 def _status_in(body: Any, words: str) -> int:

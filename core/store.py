@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS call (
 );
 CREATE INDEX IF NOT EXISTS call_run ON call (run, role);
 CREATE TABLE IF NOT EXISTS job (
-    key TEXT PRIMARY KEY, token TEXT NOT NULL, begun REAL NOT NULL, handle TEXT, paying INTEGER NOT NULL
+    key TEXT PRIMARY KEY, token TEXT NOT NULL, begun REAL NOT NULL, handle TEXT, step TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS lease (key TEXT PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID;
 """
@@ -91,15 +91,15 @@ class JobRow:
     """A long job under its submission's key: sent, and not ended as far as we know.
 
     `token` is our own name for it, which the provider is told where its API takes one; `begun` is when it was sent
-    (seconds since 1970); `handle` finds it again, None until the provider has said how. `paying`: a step that
-    costs money is being sent.
+    (seconds since 1970); `handle` finds it again, None until the provider has said how. `step`: what comes
+    next is free (a poll), is paid (a continuation), or is being paid (it was sent and not answered yet).
     """
 
     key: str
     token: str
     begun: float
     handle: dict[str, Any] | None = None
-    paying: bool = False
+    step: Literal["free", "paid", "paying"] = "free"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ class Store:
         row = self._db.execute("SELECT * FROM job WHERE key = ?", (key,)).fetchone()
         if row is None:
             return None
-        return JobRow(row[0], row[1], row[2], None if row[3] is None else json.loads(row[3]), bool(row[4]))
+        return JobRow(row[0], row[1], row[2], None if row[3] is None else json.loads(row[3]), row[4])
 
     def put_job(self, row: JobRow) -> None:
         """Keep where a job stands, in place of what was known of it. On disk when this returns."""
@@ -216,7 +216,7 @@ class Store:
             with self._commit():
                 self._db.execute(
                     "INSERT OR REPLACE INTO job VALUES (?, ?, ?, ?, ?)",
-                    (row.key, row.token, row.begun, handle, int(row.paying)),
+                    (row.key, row.token, row.begun, handle, row.step),
                 )
         finally:
             self._db.execute("PRAGMA synchronous=NORMAL")

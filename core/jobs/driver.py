@@ -91,6 +91,9 @@ class Driver:
         try:
             ask, snapshot = await self._begin(task, attempt, record)
             snapshot, late = await self._wait(ask, record, snapshot)
+            if snapshot.void is not None:
+                record.forget()
+                raise snapshot.void
             answer = await self._answer(ask, record, snapshot)
         except asyncio.CancelledError:
             await self._interrupted(record)
@@ -126,10 +129,10 @@ class Driver:
         ask = self._ask(task, attempt, known.token, record)
         if known.handle is None:
             return ask, await self._found(ask, record, None)
-        if known.paying:
+        if known.step == "paying":
             message = "a continuation was sent before the last stop, and what became of it is unknown"
             raise CallError("maybe_billed", f"{self.options.name}: {message}", cost_usd=0.0)
-        return ask, Snapshot("running", handle=known.handle)
+        return ask, Snapshot("running", handle=known.handle, paid_next=known.step == "paid")
 
     async def _create(self, ask: Ask, record: JobRecord) -> Snapshot:
         try:
@@ -143,7 +146,7 @@ class Driver:
                 raise
             return await self._found(ask, record, error)
         if snapshot.handle is not None:
-            record.keep(snapshot.handle)
+            record.keep(snapshot.handle, paid_next=snapshot.paid_next)
         limiter = self.services.limiter.find(self._account)
         if limiter is not None:  # the account took one more: jobs are long, their ends come too late to learn from
             limiter.succeeded()
@@ -232,8 +235,7 @@ class Driver:
                 except CallError:
                     snapshot = self._given_up(error)
                 continue
-            if snapshot.handle is not None:
-                record.keep(snapshot.handle)
+            record.keep(snapshot.handle or record.handle or {}, paid_next=snapshot.paid_next)
             if snapshot.word not in words:
                 words.add(snapshot.word)
                 self.services.log.info("job", task=ask.task.id, attempt=ask.attempt, state=snapshot.word)
@@ -251,9 +253,8 @@ class Driver:
                 raise CallError(
                     "maybe_billed", f"{error.message}; a continuation was sent and not answered"
                 ) from error
-            record.asked()
+            record.refused()
             raise
-        record.asked()
         return found
 
     def _given_up(self, error: CallError) -> Snapshot:
@@ -302,6 +303,8 @@ class Driver:
             if self.provider.closing_cancels:
                 record.forget()
             return
+        if self.provider.closing_cancels and record.row.step == "paying":
+            record.refused()  # the continuation ended with its connection: the next start sends it again
         if not (self.provider.can_cancel and self.options.cancel_on_interrupt):
             return
         try:

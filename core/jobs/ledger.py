@@ -38,21 +38,22 @@ class JobRecord:
         self._put(row)
         return row
 
-    def keep(self, handle: Mapping[str, Any]) -> None:
-        """The provider has named the job, or its name has changed."""
+    def keep(self, handle: Mapping[str, Any], *, paid_next: bool = False) -> None:
+        """The provider has named the job, or its name has changed. `paid_next`: what comes next costs money."""
         assert self._row is not None, "a handle without an intent"
-        if self._row.handle != dict(handle) or self._row.paying:
-            self._put(replace(self._row, handle=dict(handle), paying=False))
+        row = replace(self._row, handle=dict(handle), step="paid" if paid_next else "free")
+        if row != self._row:
+            self._put(row)
 
     def paying(self) -> None:
         """Before a further step that costs money."""
         assert self._row is not None, "a step of a job that was never sent"
-        self._put(replace(self._row, paying=True))
+        self._put(replace(self._row, step="paying"))
 
-    def asked(self) -> None:
-        """The step was refused before it cost anything."""
+    def refused(self) -> None:
+        """The step was refused before it cost anything: it is still to be sent."""
         assert self._row is not None, "a step of a job that was never sent"
-        self._put(replace(self._row, paying=False))
+        self._put(replace(self._row, step="paid"))
 
     def done(self) -> None:
         """The submission is made. In the store the job goes with the commit that keeps the submission."""

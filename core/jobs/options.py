@@ -50,6 +50,20 @@ class JobOptions:
         )
 
 
+#: The deadline where neither the config nor the effort has one.
+DEADLINE_S: Final = 3600.0
+
+
 def section_of(config: Mapping[str, Any], *by_effort: str) -> Section:
-    """A system's section with the chosen effort laid over it; `by_effort` are the adapter's own keys for it."""
-    return Section(config).with_effort((*JOB_KEYS_BY_EFFORT, *by_effort))
+    """A system's section with the chosen effort laid over it; `by_effort` are the adapter's own keys for it.
+
+    A deadline or an estimate that stands in the config itself is not overridden by the effort's.
+    """
+    chosen = config.get("effort_settings") or {}
+    own = {key for key in JOB_KEYS_BY_EFFORT if config.get(key) is not None}
+    if isinstance(chosen, Mapping):
+        chosen = {key: value for key, value in chosen.items() if key not in own}
+    section = Section({**config, "effort_settings": chosen}).with_effort((*JOB_KEYS_BY_EFFORT, *by_effort))
+    if section.values.get("timeout_s") is not None:
+        return section
+    return Section({**section.values, "timeout_s": DEADLINE_S}, section.where)

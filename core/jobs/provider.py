@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal, get_args
 
+from core.errors import CallError
 from core.model import Citation, Task, Usage
 
 State = Literal["queued", "running", "completed", "incomplete", "failed", "refused", "cancelled", "timed_out"]
@@ -46,7 +47,8 @@ class Snapshot:
 
     `word` is its own word for the state, `body` its reply as it came, `said` its reason for an end that is no
     success. `handle` replaces the stored one; None leaves it. `retry_after_s`: when it wants to be asked again.
-    `paid_next`: the next step is a request that costs money (a continuation), not a question.
+    `paid_next`: the next step is a request that costs money (a continuation), not a question. `void`: the job is
+    over for a reason that is not the system's (an account without credit): it is forgotten, and this is raised.
     """
 
     state: State
@@ -56,6 +58,7 @@ class Snapshot:
     handle: Handle | None = None
     retry_after_s: float | None = None
     paid_next: bool = False
+    void: CallError | None = None
 
 
 @dataclass(frozen=True, slots=True)

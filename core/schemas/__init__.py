@@ -35,6 +35,7 @@ def build() -> dict[str, dict[str, Any]]:
     """Every schema, made from the models."""
     from pydantic import BaseModel
 
+    from core.comparison.results import Comparison
     from core.model import Judgement, Submission, Summary, Task, TaskScore
     from core.runfolder import SCHEMAS, RunFile
 
@@ -45,10 +46,12 @@ def build() -> dict[str, dict[str, Any]]:
         "submission": Submission,
         "judgement": Judgement,
         "score": TaskScore,
+        "compare": Comparison,
     }
     built: dict[str, dict[str, Any]] = {}
     for name, model in models.items():
-        schema = model.model_json_schema(mode="serialization" if name in ("summary", "score") else "validation")
+        written_only = name in ("summary", "score", "compare")
+        schema = model.model_json_schema(mode="serialization" if written_only else "validation")
         schema["properties"] = {"schema": {"const": SCHEMAS[name]}, **schema["properties"]}
         schema["required"] = ["schema", *schema.get("required", [])]
         built[name] = {"$schema": _DRAFT, **schema}

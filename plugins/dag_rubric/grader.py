@@ -58,6 +58,11 @@ class DagGrader:
         groups = _groups(self._plan(task).rubric, self._settings.judging)
         return [question(task, submission, repeat, asked, shown) for asked in groups]
 
+    def unit_labels(self, task: Task) -> Mapping[str, Mapping[str, str]]:
+        """What a comparison of judges splits by: the type of each checkpoint's node."""
+        nodes = self._plan(task).rubric.nodes
+        return {checkpoint.unit: {"type": node.type} for node in nodes for checkpoint in node.checkpoints}
+
     def unit_schema(self, task: Task, unit: str) -> Mapping[str, Any] | None:
         """The JSON Schema of a unit's verdict; None when the task has no such checkpoint."""
         return VERDICT_SCHEMA if unit in self._plan(task).rubric.by_unit else None

@@ -46,6 +46,10 @@ class DracoGrader:
         shared = Shown(task.prompt, submission)
         return [question(task, submission, repeat, criterion, shared) for criterion in criteria_of(task)]
 
+    def unit_labels(self, task: Task) -> Mapping[str, Mapping[str, str]]:
+        """What a comparison of judges splits by: each criterion's sign and axis."""
+        return {one.unit: {"sign": one.sign, "axis": one.section} for one in criteria_of(task)}
+
     def unit_schema(self, task: Task, unit: str) -> Mapping[str, Any] | None:
         """The JSON Schema of a unit's verdict; None when the task has no such criterion."""
         return VERDICT_SCHEMA if any(criterion.unit == unit for criterion in criteria_of(task)) else None

@@ -49,6 +49,10 @@ def test_layers(path: Path) -> None:
             {
                 f"core/stats/{name}.py"
                 for name in ("agreement", "bootstrap", "permutation", "ranks", "units", "variance")
+            }
+            | {
+                f"core/comparison/{name}.py"
+                for name in ("agreed", "judges", "preference", "ranks", "rows", "study", "systems", "variance")
             },
         ),
         ("sqlite3", {"core/store.py"}),

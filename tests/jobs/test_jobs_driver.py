@@ -318,7 +318,7 @@ def test_a_continuation_is_paid_once(tmp_path: Path, polls: Sequence[Any], statu
 
     def look(verb: str) -> None:
         row = desk.store.job("key")
-        marks.append(bool(row and row.paying))
+        marks.append(row is not None and row.step == "paying")
 
     lab.on = look
     if status == "completed":
@@ -330,6 +330,19 @@ def test_a_continuation_is_paid_once(tmp_path: Path, polls: Sequence[Any], statu
         assert again.driver.provider.sent == []  # type: ignore[attr-defined]
     assert marks[0] is False, "the create"
     assert all(marks[1:]), "each continuation is marked before it is sent"
+
+
+def test_a_restart_before_a_continuation_marks_it_before_it_is_sent(tmp_path: Path) -> None:
+    first = Desk(tmp_path, Lab())
+    record = first.driver._jobs.record(TASK.id, 1)
+    record.intend(first.clock.now())
+    record.keep({"turns": 1}, paid_next=True)
+    lab = Lab()
+    desk = Desk(tmp_path, lab)
+    steps: list[str] = []
+    lab.on = lambda verb: steps.append(desk.store.job("key").step)  # type: ignore[union-attr]  # it is there
+    assert desk.run().status == "completed"
+    assert (lab.sent, steps) == (["poll"], ["paying"])
 
 
 @pytest.mark.parametrize(
