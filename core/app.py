@@ -92,9 +92,10 @@ def run(
         if config.dry_run:
             console.say("dry run: nothing was sent, nothing was written")
             return OK
-        store = _open_store(plan)
+        store_path = _store_path(config, sweep)
+        store = _open_store(plan, store_path)
         try:
-            return _run(plan, _folder(plan, sweep), store, console)
+            return _run(plan, _folder(plan, sweep), store, store_path, console)
         finally:
             if store is not None:
                 store.close()
@@ -161,20 +162,29 @@ def _note_refusal(tree: Mapping[str, Any], sweep: SweepJob | None, message: str)
         folder.close()
 
 
-def _open_store(plan: Plan) -> Store | None:
+def _open_store(plan: Plan, path: Path) -> Store | None:
     """The store, where there is something to keep: nothing is written for a replay before an offline judge."""
     keeps = any(getattr(part, "stored", True) for part in (plan.system, plan.judge))
-    return Store(_store_path(plan.config)) if keeps else None
+    return Store(path) if keeps else None
 
 
-def _store_path(config: RunConfig) -> Path:
-    """The store as configured. A job that a launcher started on another machine keeps to its own folder."""
-    if config.launched_on not in (None, platform.node()) and config.out is not None:
-        return Path(config.out) / DEFAULT_STORE.name
-    return Path(config.store) if config.store else DEFAULT_STORE
+def make_store(config: RunConfig) -> None:
+    """Make a job's store before several processes open it: SQLite may refuse one that another is just making."""
+    Store(_store_path(config)).close()
 
 
-def _run(plan: Plan, path: Path, store: Store | None, console: Console) -> int:
+def _store_path(config: RunConfig, sweep: SweepJob | None = None) -> Path:
+    """The store as configured. A job that a launcher started on another machine keeps to its own folder.
+
+    Machines must not share the file, and a job that is started again must find what it had, wherever it runs.
+    """
+    if config.launched_on in (None, platform.node()) or config.out is None:
+        return Path(config.store) if config.store else DEFAULT_STORE
+    own = Path(config.out) if sweep is None else job_folder(config.model_dump(), sweep)
+    return own / DEFAULT_STORE.name
+
+
+def _run(plan: Plan, path: Path, store: Store | None, store_path: Path, console: Console) -> int:
     folder = RunFolder(path)
     try:
         digest = plan.config.digest()
@@ -185,7 +195,7 @@ def _run(plan: Plan, path: Path, store: Store | None, console: Console) -> int:
         with (path / LOG).open("a", encoding="utf-8") as log_file:
             log = file_logger(log_file, plan.services.keys, run=facts["run_id"])
             log.info("started", **describe(plan))
-            code, summary = asyncio.run(_work(plan, folder, facts, store, log, console))
+            code, summary = asyncio.run(_work(plan, folder, facts, store, store_path, log, console))
             log.info("finished", exit_code=code)
         console.result(summary, code, path, _work_done(facts))
         return code
@@ -194,13 +204,19 @@ def _run(plan: Plan, path: Path, store: Store | None, console: Console) -> int:
 
 
 async def _work(
-    plan: Plan, folder: RunFolder, facts: dict[str, Any], store: Store | None, log: Any, console: Console
+    plan: Plan,
+    folder: RunFolder,
+    facts: dict[str, Any],
+    store: Store | None,
+    store_path: Path,
+    log: Any,
+    console: Console,
 ) -> tuple[int, dict[str, Any]]:
     config, clock, stop = plan.config, plan.services.clock, Stop()
     try:
         engine, budget = _engine(plan, folder, facts, log, stop, store)
         started = datetime.fromisoformat(facts["started_at"]).timestamp()
-        plan.pages.open(store=_store_path(config), clock=StoppableClock(clock, stop), stop=stop, started=started)
+        plan.pages.open(store=store_path, clock=StoppableClock(clock, stop), stop=stop, started=started)
         for problem in plan.plugins.observe("run_started", run=facts):
             log.warning("observer failed", problem=problem)
         _on_interrupt(engine)
@@ -270,7 +286,10 @@ def _spent_before(facts: Mapping[str, Any], store: Store | None, role: Role) -> 
 def _limiter(plan: Plan, part: Any, section: Any) -> Limiter:
     account = getattr(part, "account", None) or section.name
     return plan.services.limiter.get(
-        account, max_in_flight=section.max_in_flight, requests_per_minute=section.requests_per_minute
+        account,
+        max_in_flight=section.max_in_flight,
+        requests_per_minute=section.requests_per_minute,
+        long_jobs=getattr(part, "long_jobs", False),
     )
 
 

@@ -199,7 +199,7 @@ def _refusal(message: str, overrides: Sequence[str], config_dir: str | None) -> 
     if found := re.search(r"Could not (?:find|load) '([^'/]+)/([^']+)'", message):
         group, name = found[1], found[2]
         if group == "hydra":
-            package = "hydra-" + name.partition("/")[2] + "-launcher"
+            package = "hydra-" + name.partition("/")[2].partition("_")[0] + "-launcher"
             return InputError(
                 f"hydra/{name} is not installed", expected=f"pip install {package} (see docs/sweep.md)"
             )

@@ -7,13 +7,16 @@ into run.json, because a launcher may run them elsewhere; the process ends with 
 from __future__ import annotations
 
 import io
+import os
 import platform
+import signal
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from core.cmdline import OPTIONS_WITH_VALUE, is_sweep, prepare, quoted
 from core.compose import (
@@ -33,7 +36,14 @@ from core.plugin_manager import PluginManager
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-REFUSED: Final = 2
+    from core.sweep import Job
+
+OK, BUG, REFUSED, INTERRUPTED = 0, 1, 2, 130
+#: Hydra's launcher that runs one job after the other in this process.
+IN_PROCESS: Final = "basic"
+#: This process's number while it waits for a sweep: a job that finds its own there has not left the process,
+#: whatever the launcher (joblib with one worker has none).
+_sweeping: Final[set[int]] = set()
 OPTIONS: Final = (
     *OPTIONS_WITH_VALUE,
     "-m",
@@ -50,9 +60,7 @@ _HYDRA_PRINTS: Final = ("--cfg", "-c", "--info", "-i", "--hydra-help")
 
 def launch(argv: Sequence[str]) -> int:
     """Run what the words say; returns the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a letter shows its code instead
-            stream.reconfigure(errors="backslashreplace")
+    _accept_any_letter()
     try:
         check_not_hidden()
         words = prepare(argv)
@@ -107,13 +115,20 @@ def _check_option(word: str) -> None:
 
 
 def _sweep(overrides: list[str], config_dir: str | None, plugins: PluginManager) -> int:
-    from core.app import SweepJob, job_folder, run, worst
+    from core.app import SweepJob, job_folder, make_store, run, worst
     from core.report.console import Console
-    from core.runfolder import RUN, SUMMARY, default_name, free_folder, read_json
+    from core.runfolder import RUN, default_name, free_folder, read_json
     from core.setup import check_parts
+    from core.sweep import choices, read_job, same_runs, told
 
-    trees = [compose(job, config_dir) for job in expand(overrides)]
+    words = _combinations(overrides)
+    trees = [compose(job, config_dir) for job in words]
     configs = [RunConfig.from_tree(tree) for tree in trees]
+    chosen = choices(words)
+    console = Console()
+    for numbers in same_runs(configs):
+        names = [f"{number} ({told(chosen[number])})" if chosen[number] else str(number) for number in numbers]
+        console.warn([f"jobs {' and '.join(names)} are the same run: what differs changes no answer and no task"])
     if any(config.dry_run for config in configs):
         return worst([run(tree, plugins) for tree in trees])
     outs = {config.out for config in configs}
@@ -136,19 +151,71 @@ def _sweep(overrides: list[str], config_dir: str | None, plugins: PluginManager)
         f"launched_on={quoted(platform.node())}",
         f"hydra.sweep.dir={quoted(str(folder))}",
     ]
-    _hydra(["--multirun", *options, *(word for word in overrides if not word.startswith("out=")), *places])
-    codes = [_code(read_json(path / RUN)) for path in folders]
-    summaries = [read_json(path / SUMMARY) for path in folders]
-    names = [path.name for path in folders]
-    headlines = [config.benchmark.headline for config in configs]
-    Console().sweep(list(zip(names, headlines, summaries, codes, strict=True)), folder)
-    return worst(codes)
+    if _leaves_process(overrides):
+        for config in configs:
+            make_store(config)
+        if all(config.progress == "auto" for config in configs):
+            places.append("progress=plain")  # live lines of several processes would write over each other
+    kept = [word for word in overrides if not word.startswith("out=")]
+    ended = _run_jobs(["--multirun", *options, *kept, *places])
+    jobs = [
+        read_job(path, choice, config.benchmark.headline)
+        for path, choice, config in zip(folders, chosen, configs, strict=True)
+    ]
+    _finish_sweep(folder, jobs)
+    return worst([ended, *(BUG if job.exit_code is None else job.exit_code for job in jobs)])
 
 
-def _code(facts: dict[str, Any] | None) -> int:
-    """A job's exit code; one that left none has died, which is a bug."""
-    code = (facts or {}).get("exit_code")
-    return code if isinstance(code, int) else 1
+def _combinations(overrides: list[str]) -> list[list[str]]:
+    from hydra.errors import HydraException
+
+    try:
+        return list(expand(overrides))
+    except HydraException as error:
+        # Hydra can expand a glob, but only where the options of a group are known
+        raise InputError(
+            f"a sweep can't be expanded: {error}", expected="the values, with commas: judge=gpt,sonnet"
+        ) from None
+
+
+def _leaves_process(overrides: Sequence[str]) -> bool:
+    """Whether the jobs run in processes of their own."""
+    chosen = [word.partition("=")[2].strip("'\"") for word in overrides if word.startswith("hydra/launcher=")]
+    return bool(chosen) and chosen[-1] != IN_PROCESS
+
+
+def _run_jobs(words: Sequence[str]) -> int:
+    """Let Hydra run the jobs. The code of how that ended; a job that failed has a code of its own."""
+    before = None
+    _sweeping.add(os.getpid())
+    if threading.current_thread() is threading.main_thread():
+        # a launcher kills its workers on Ctrl-C; ended by TERM without a word, it would leave them working
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        _hydra(words)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except SystemExit:  # the launcher failed (a worker died, a cluster is gone), and Hydra has said how
+        sys.stderr.write("the launcher gave up; the same command with the same out= does what is missing\n")
+        return BUG
+    finally:
+        _sweeping.clear()
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+    return OK
+
+
+def _finish_sweep(folder: Path, jobs: Sequence[Job]) -> None:
+    """What a sweep leaves when its jobs have ended, well or not: sweep.json, the table, how its runs compare."""
+    from core import sweep
+    from core.comparison import write as compare
+    from core.report.console import Console
+
+    sweep.write(folder, jobs)
+    console = Console()
+    console.sweep(jobs, folder)
+    for said in compare(folder, [folder / job.folder for job in jobs if job.headline is not None]):
+        console.say(said)
 
 
 def _hydra(words: Sequence[str]) -> None:
@@ -163,12 +230,37 @@ def _job(config: DictConfig) -> None:
 
 
 def run_job(config: DictConfig) -> int:
-    """One job of a sweep; writes its exit code into its run.json and never ends the process."""
+    """One job of a sweep; writes its exit code into its run.json and never ends the process.
+
+    An interrupted job raises KeyboardInterrupt where the other jobs wait in the same process: it ends the sweep.
+    """
     from hydra.core.hydra_config import HydraConfig
 
     from core.app import SweepJob, run
 
+    hydra = HydraConfig.get()
+    in_process = os.getpid() in _sweeping
+    if not in_process:
+        _settle(Path(hydra.runtime.cwd))
     plugins = PluginManager.discover()
+    add_search_paths(plugins)
     tree = plain_tree(config)
-    number = HydraConfig.get().job.num
-    return run(tree, plugins, sweep=SweepJob(Path(str(tree["out"])), number))
+    code = run(tree, plugins, sweep=SweepJob(Path(str(tree["out"])), hydra.job.num))
+    if code == INTERRUPTED and in_process:
+        raise KeyboardInterrupt
+    return code
+
+
+def _settle(started_in: Path) -> None:
+    """Make a launcher's process like the one that began the sweep, where the launcher did not."""
+    _accept_any_letter()
+    if started_in.is_dir():  # Ray's workers of a running cluster start elsewhere; paths may be relative
+        os.chdir(started_in)
+    sys.stdin = None  # several processes must not ask one terminal: what needs a yes is refused
+
+
+def _accept_any_letter() -> None:
+    """A terminal that lacks a letter shows its code instead."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

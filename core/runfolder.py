@@ -29,6 +29,7 @@ SCHEMAS: Final[Mapping[str, str]] = {
     "summary": "leadline/summary/1",
     "explanation": "leadline/explanation/1",
     "compare": "leadline/compare/1",
+    "sweep": "leadline/sweep/1",
 }
 #: Letters that some readers take for the end of a line: they are written as JSON escapes.
 _LINE_ENDS: Final = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}

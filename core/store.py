@@ -48,6 +48,9 @@ CREATE TABLE IF NOT EXISTS job (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS lease (key TEXT PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID;
 """
+#: How often, and how many seconds apart, a store is opened that another process is just making.
+_OPENING_TRIES: Final = 100
+_OPENING_WAIT_S: Final = 0.05
 Role = Literal["system", "judge"]
 
 
@@ -129,7 +132,7 @@ class Store:
                     )
         try:
             self._db = sqlite3.connect(path, timeout=60, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode=WAL")
+            _to_wal(self._db)
             self._db.execute("PRAGMA synchronous=NORMAL")
             version = self._db.execute("PRAGMA user_version").fetchone()[0]
             if version > SCHEMA_VERSION:
@@ -302,6 +305,19 @@ class Store:
             self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
+
+
+def _to_wal(db: sqlite3.Connection) -> None:
+    """Switch to the write-ahead log; SQLite refuses at once, whatever its timeout, while another process does so."""
+    for left in range(_OPENING_TRIES, -1, -1):
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if not left or "locked" not in str(error):
+                raise
+            time.sleep(_OPENING_WAIT_S)
+        else:
+            return
 
 
 def _json(value: Any) -> str:

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from core.preflight import money
+from core.sweep import Job, told
 
 _WIDE = 160
 #: What each exit code means, for people.
@@ -97,27 +98,25 @@ class Console:
         self.warn(summary["warnings"])
         self.out.print(Text(f"{_CODES.get(code, 'ended')} (exit {code}); files in {folder}"))
 
-    def sweep(self, jobs: Sequence[tuple[str, str, Mapping[str, Any] | None, int]], folder: Path) -> None:
-        """The jobs of a sweep side by side: (folder, headline metric, summary or None, exit code)."""
+    def sweep(self, jobs: Sequence[Job], folder: Path) -> None:
+        """The jobs of a sweep side by side."""
         table = Table(title="sweep", title_justify="left", title_style="bold")
-        for name in ("job", "metric", "value", "95 % interval", "n", "coverage", "cost", "exit"):
-            table.add_column(name, justify="left" if name in ("job", "metric") else "right")
-        for name, headline, summary, code in jobs:
-            if summary is None:
-                table.add_row(escape(name), *["–"] * 6, str(code))
-                continue
-            metric = summary["metrics"].get(headline) or {}
-            coverage = summary["coverage"]
-            table.add_row(
-                escape(name),
-                escape(headline),
-                _number(metric.get("value")),
-                _interval(metric),
-                f"{summary['n_scored']}/{summary['n_tasks']}",
-                "–" if coverage is None else f"{coverage:.1%}",
-                money(summary["cost"]["usd"]),
-                str(code),
-            )
+        for name in ("job", "choices", "metric", "value", "95 % interval", "n", "coverage", "cost", "exit"):
+            table.add_column(name, justify="left" if name in ("job", "choices", "metric") else "right")
+        for job in jobs:
+            headline = job.headline
+            numbers = ["–"] * 6
+            if headline is not None:
+                numbers = [
+                    escape(headline.metric),
+                    _number(headline.value),
+                    _interval(headline.model_dump()),
+                    f"{headline.n}/{headline.n_tasks}",
+                    "–" if job.coverage is None else f"{job.coverage:.1%}",
+                    money(job.cost_usd),
+                ]
+            code = "–" if job.exit_code is None else str(job.exit_code)
+            table.add_row(escape(job.folder), escape(told(job.choices)), *numbers, code)
         self.out.print(table)
         self.out.print(Text(f"{len(jobs)} jobs; folders in {folder}"))
 

@@ -38,6 +38,7 @@ def build() -> dict[str, dict[str, Any]]:
     from core.comparison.results import Comparison
     from core.model import Judgement, Submission, Summary, Task, TaskScore
     from core.runfolder import SCHEMAS, RunFile
+    from core.sweep import SweepFile
 
     models: dict[str, type[BaseModel]] = {
         "run": RunFile,
@@ -47,10 +48,11 @@ def build() -> dict[str, dict[str, Any]]:
         "judgement": Judgement,
         "score": TaskScore,
         "compare": Comparison,
+        "sweep": SweepFile,
     }
     built: dict[str, dict[str, Any]] = {}
     for name, model in models.items():
-        written_only = name in ("summary", "score", "compare")
+        written_only = name in ("summary", "score", "compare", "sweep")
         schema = model.model_json_schema(mode="serialization" if written_only else "validation")
         schema["properties"] = {"schema": {"const": SCHEMAS[name]}, **schema["properties"]}
         schema["required"] = ["schema", *schema.get("required", [])]

@@ -106,7 +106,7 @@ def test_other_values(word: str, path: tuple[str, ...], expected: Any) -> None:
         (["benchmark=draco", "system=replai"], ["'replai'", "'replay'"]),
         (["benchmark=draco", "system=replay", "judge=offlin"], ["'offlin'", "'offline'"]),
         (["benchmark=draco", "system=replay", "judge=gpt,sonnet"], ["-m judge=gpt,sonnet"]),
-        ([DEMO, "hydra/launcher=joblib"], ["not installed", "hydra-joblib-launcher"]),
+        ([DEMO, "hydra/launcher=rq"], ["not installed", "hydra-rq-launcher"]),
         (["benchmrk=draco"], ["'benchmrk'", "'benchmark'"]),
         (["benchmark=draco"], ["system", "replay"]),
     ],
