@@ -308,7 +308,7 @@ class Store:
 
 
 def _to_wal(db: sqlite3.Connection) -> None:
-    """Switch to the write-ahead log; SQLite refuses at once, whatever its timeout, while another process does so."""
+    """Switch to the write-ahead log. SQLite refuses at once, whatever its timeout, while another does so."""
     for left in range(_OPENING_TRIES, -1, -1):
         try:
             db.execute("PRAGMA journal_mode=WAL")
