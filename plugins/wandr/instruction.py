@@ -20,6 +20,10 @@ DELIVERIES: Final[tuple[Delivery, ...]] = get_args(Delivery)
 FENCE: Final = "file:"
 FENCE_BASE64: Final = "file-base64:"
 
+_TYPED_CONTENT: Final = (
+    "The whole text of the file, one JSON record a line, each with item, url, excerpts (passages copied from the "
+    "visible text of that page) and answer."
+)
 _RULES: Final = """\
 ## Rules for every record
 
@@ -113,7 +117,8 @@ def output_schema(root: Node) -> Mapping[str, Any]:
         "type": "object",
         "properties": {
             "path": {"type": "string", "enum": list(required_files(root))},
-            "content": {"type": "string"},
+            # citations of most systems quote nothing: the records themselves must carry their passages
+            "content": {"type": "string", "description": _TYPED_CONTENT},
         },
         "required": ["path", "content"],
         "additionalProperties": False,
