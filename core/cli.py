@@ -13,6 +13,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "check": "whether a system or a judge could be asked, and what it says when it is (key=value)",
     "rescore": "fold a run folder's judgements again; asks nobody",
     "compare": "how far numbers can be trusted: systems, judges, ranks",
+    "calibrate": "a judge against people's labels; a blind sheet to label; drift between two runs",
     "merge": "put the shards of one run together",
     "audit": "look behind the numbers: rubrics, weights, convergence, saturation",
     "pages": "move archived pages out of a store and into one",

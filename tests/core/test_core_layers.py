@@ -53,7 +53,8 @@ def test_layers(path: Path) -> None:
             | {
                 f"core/comparison/{name}.py"
                 for name in ("agreed", "judges", "preference", "ranks", "rows", "study", "systems", "variance")
-            },
+            }
+            | {"core/calibration/correct.py", "core/calibration/rates.py"},
         ),
         ("sqlite3", {"core/store.py"}),
     ],
