@@ -33,6 +33,7 @@ from core.logs import file_logger, quiet_libraries
 from core.plugin_manager import PluginManager
 from core.preflight import money
 from core.progress import Display
+from core.report import html as report
 from core.report.console import Console
 from core.runfolder import (
     LOG,
@@ -349,6 +350,8 @@ def _finish(
         "warnings": warnings,
     }
     folder.write_json(RUN, "run", facts)
+    if (unwritten := report.written(folder.path, plan.grader)) is not None:
+        log.warning("no report", problem=unwritten)
     for problem in plan.plugins.observe("run_finished", summary=summary, exit_code=code):
         log.warning("observer failed", problem=problem)
     return code, summary

@@ -11,6 +11,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "run": "run a benchmark on a system and score it with a judge (key=value)",
     "list": "what is there: plugins, benchmarks, systems, efforts, judges, tasks (key=value)",
     "check": "whether a system or a judge could be asked, and what it says when it is (key=value)",
+    "report": "write report.html into a run folder",
     "rescore": "fold a run folder's judgements again; asks nobody",
     "compare": "how far numbers can be trusted: systems, judges, ranks",
     "calibrate": "a judge against people's labels; a blind sheet to label; drift between two runs",

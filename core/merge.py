@@ -18,6 +18,7 @@ from core.digest import json_digest, plain
 from core.errors import InputError
 from core.model import Judgement, Submission, Task
 from core.plugin_manager import PluginManager
+from core.report.html import written
 from core.rescore import Folded, Saved, fold, fold_parts, read_run
 from core.runfolder import (
     JUDGEMENTS,
@@ -103,6 +104,7 @@ def merge(out: Path, paths: Sequence[Path], plugins: PluginManager) -> tuple[Run
         folder.write_rows(SCORES, "score", map(score_row, folded.scores))
         folder.write_json(SUMMARY, "summary", folded.summary)
         folder.write_json(RUN, "run", {**facts, "exit_code": code})
+        written(out, grader)
     finally:
         folder.close()
     return config, folded

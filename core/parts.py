@@ -47,7 +47,8 @@ class Grader(Protocol):
     """What a benchmark asks of a submission, and how it folds the verdicts.
 
     Optional: `explain(task, submission, judgements) -> Mapping`: how a score came about, as plain JSON, for
-    `core.rescore --explain`; `unit_labels(task) -> {unit: {group: member}}`, what a comparison of judges splits by
+    `core.rescore --explain` and report.html (core/report/html/shapes.md has the forms that it draws);
+    `unit_labels(task) -> {unit: {group: member}}`, what a comparison of judges splits by
     (the sign of a criterion, its axis); `unit_schema(task, unit) -> Mapping | None`, the JSON Schema of a unit's
     verdict, None when the task has no such unit; the engine checks recorded judgements with it before it starts.
     `questions(task, submission, repeat) -> list[Question]` lets the engine price a run in advance; where they

@@ -22,6 +22,7 @@ from core.errors import InputError, place
 from core.model import Judgement, Submission, Task, TaskScore
 from core.parts import Aggregator, Grader
 from core.plugin_manager import PluginManager
+from core.report.html import written
 from core.runfolder import (
     EXPLAIN,
     JUDGEMENTS,
@@ -193,6 +194,7 @@ def rescore(path: Path, plugins: PluginManager) -> Folded:
         )
         folder.write_rows(SCORES, "score", map(score_row, folded.scores))
         folder.write_json(SUMMARY, "summary", folded.summary)
+        written(path, grader)
     finally:
         folder.close()
     return folded

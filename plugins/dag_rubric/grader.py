@@ -14,6 +14,7 @@ from core.judge.rows import by_rule, judgement
 from core.judge.shown import Shown
 from core.model import BY_RULE, GRADED, Judgement, Submission, Task, TaskScore
 from core.services import JudgeDesk
+from plugins.dag_rubric.explain import explained
 from plugins.dag_rubric.prompt import MET, VERDICTS, label, question
 from plugins.dag_rubric.rubric import Checkpoint, Node, Rubric
 from plugins.dag_rubric.scoring import Plan, coverage_of, metric_names, run_scores
@@ -57,6 +58,10 @@ class DagGrader:
         shown = Shown(task.prompt, submission)
         groups = _groups(self._plan(task).rubric, self._settings.judging)
         return [question(task, submission, repeat, asked, shown) for asked in groups]
+
+    def explain(self, task: Task, submission: Submission, judgements: Sequence[Judgement]) -> dict[str, Any]:  # noqa: ARG002 -- the verdicts alone decide
+        """How one submission's score came about, node by node (explain.py)."""
+        return explained(self._plan(task), judgements)
 
     def unit_labels(self, task: Task) -> Mapping[str, Mapping[str, str]]:
         """What a comparison of judges splits by: the type of each checkpoint's node."""

@@ -14,6 +14,7 @@ from core.judge.shown import Shown
 from core.model import BY_RULE, GRADED, Judgement, Submission, Task, TaskScore
 from core.services import JudgeDesk
 from plugins.draco import leaks
+from plugins.draco.explain import explained
 from plugins.draco.prompt import MET, question
 from plugins.draco.rubric import criteria_of
 from plugins.draco.scoring import coverage_of, metric_names, run_scores
@@ -45,6 +46,10 @@ class DracoGrader:
             return []
         shared = Shown(task.prompt, submission)
         return [question(task, submission, repeat, criterion, shared) for criterion in criteria_of(task)]
+
+    def explain(self, task: Task, submission: Submission, judgements: Sequence[Judgement]) -> dict[str, Any]:  # noqa: ARG002 -- the verdicts alone decide
+        """How one submission's score came about, criterion by criterion (explain.py)."""
+        return explained(task, judgements)
 
     def unit_labels(self, task: Task) -> Mapping[str, Mapping[str, str]]:
         """What a comparison of judges splits by: each criterion's sign and axis."""

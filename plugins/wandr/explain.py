@@ -21,6 +21,7 @@ def explained(reading: scoring.Reading, judgements: Sequence[Judgement]) -> dict
 
     `notes`: refused rows and what was odd about the delivery. `leaves`: what was rolled up, records by their unit
     and after them, in the lenient reading alone, the refused rows; a leaf's `leaf` in a tree is its place here.
+    `records`: what each record says, by its unit.
     `repeats`: {"repeat", "strict", "lenient"}, each reading {"tree", "reason"}: see `as_tree`; where there is no
     tree, its reason. Raises as `score` does.
     """
@@ -29,6 +30,15 @@ def explained(reading: scoring.Reading, judgements: Sequence[Judgement]) -> dict
     return {
         "notes": list(notes_of(parsed)),
         "leaves": [*(record.unit for record in parsed.records), *malformed],
+        "records": {
+            record.unit: {
+                "item": dict(record.item),
+                "answer": dict(record.answer),
+                "url": record.url,
+                "excerpts": list(record.excerpts),
+            }
+            for record in parsed.records
+        },
         "repeats": [
             {"repeat": repeat, **_readings(reading, rows)} for repeat, rows in by_repeat(judgements).items()
         ],

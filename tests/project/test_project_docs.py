@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from project_helpers import ROOT, Block, blocks, documents, small_environment
 
+from core.cli import COMMANDS
 from core.compose import compose_group, options
 from core.errors import TABLE, Meaning
 from core.schemas import FILES, load
@@ -121,7 +122,7 @@ def test_every_document_is_in_the_index() -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("name", ["run", "list", "rescore", "merge", "new"])
+@pytest.mark.parametrize("name", list(COMMANDS))
 def test_help_is_answered(name: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", f"core.{name}", "--help"],
