@@ -28,6 +28,8 @@ _PACE: Final = frozenset(
         *("poll", "request_timeout_s", "cancel_on_interrupt", "transport", "about", "pace", "search_usd"),
     }
 )
+#: What a benchmark's section says of how its numbers are shown, and when a run counts as complete.
+_BENCHMARK_SHOWN: Final = frozenset({"fail_on", "tables"})
 _PAGES_PACE: Final = frozenset(
     {"refresh", "proxy", "control_hosts", "timeout_s", "max_in_flight", "per_host", "delay_s", "offline_wait_s"}
 )
@@ -74,6 +76,7 @@ class BenchmarkSection(_Section):
     strict: bool = False
     repeats: int = Field(default=1, ge=1)
     fail_on: str | float | None = None
+    tables: Mapping[str, Any] | None = None
 
     @property
     def floor(self) -> float:
@@ -297,7 +300,7 @@ def identity(tree: Mapping[str, Any]) -> dict[str, Any]:
             name: {key: item for key, item in member.items() if key not in _PACE}
             for name, member in members.items()
         }
-    kept["benchmark"] = {key: item for key, item in kept["benchmark"].items() if key != "fail_on"}
+    kept["benchmark"] = {key: item for key, item in kept["benchmark"].items() if key not in _BENCHMARK_SHOWN}
     return kept
 
 
