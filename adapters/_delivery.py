@@ -104,6 +104,16 @@ def typed(value: Any, required: Collection[str]) -> tuple[dict[str, str], list[s
     return files, [*notes, *more]
 
 
+def hosts_of(task: Task, most: int) -> tuple[list[str], list[str]]:
+    """The hosts of the task's block-list, each once, at most so many; a note on those that are left out.
+
+    For APIs that take no paths: a blocked page costs its whole host.
+    """
+    hosts = list(dict.fromkeys(entry.partition("/")[0].lower() for entry in task.blocked if entry.strip("/ ")))
+    notes = [f"only the first {most} of {len(hosts)} blocked hosts were passed on"] if len(hosts) > most else []
+    return hosts[:most], notes
+
+
 def _matching(path: str, required: Collection[str]) -> str | None:
     parts = PurePosixPath(path.strip().replace("\\", "/")).parts
     if ".." in parts:

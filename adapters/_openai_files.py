@@ -12,13 +12,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
-from urllib.parse import quote
 
 from adapters._delivery import placed
-from adapters._openai import Held, Items, cleaned, containers_of, count, is_id, listed, named_files
+from adapters._openai import Held, Items, cleaned, containers_of, named_files
+from adapters._values import count, is_id, listed, mapping, path_part, word
 from core.errors import CallError
 from core.jobs import Api, Ask
-from core.jobs.driver import OUTAGE
+from core.jobs.patience import OUTAGE
 from core.strict_json import shown
 
 T = TypeVar("T")
@@ -86,11 +86,11 @@ async def _page(api: Api, container: str, after: str) -> Mapping[str, Any]:
 
 
 def _held(container: str, entry: Any) -> Held | None:
-    file = entry.get("id") if isinstance(entry, Mapping) else None
-    path = entry.get("path") if isinstance(entry, Mapping) else None
+    said = mapping(entry)
+    file, path = word(said.get("id")), said.get("path")
     if not is_id(file) or not isinstance(path, str):
         return None
-    return Held(container, file, path, count(entry.get("created_at")) or 0)
+    return Held(container, file, path, count(said.get("created_at")) or 0)
 
 
 async def _had(ask: Ask, what: str, get: Callable[[], Awaitable[T]], notes: list[str]) -> T | None:
@@ -109,8 +109,8 @@ async def _had(ask: Ask, what: str, get: Callable[[], Awaitable[T]], notes: list
 
 
 def _path(container: str) -> str:
-    return f"/v1/containers/{quote(container, safe='')}"
+    return f"/v1/containers/{path_part(container)}"
 
 
 def _content(file: Held) -> str:
-    return f"{_path(file.container)}/files/{quote(file.file, safe='')}/content"
+    return f"{_path(file.container)}/files/{path_part(file.file)}/content"

@@ -241,7 +241,7 @@ def _engine(
     )
     clock = StoppableClock(services.clock, stop)
     if services.jobs is not None:
-        services.jobs.open(store)
+        services.jobs.open(store, run_id)
     plan.desk.open(
         Tools(
             store=store,

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from core.services import Services
 
 HELP: Final = """\
-python -m core.check system=NAME [effort=WORD] [judge=NAME] [KEY=VALUE…] [send=true]
+python -m core.check system=NAME [effort=WORD] [judge=NAME] [KEY=VALUE…] [send=true [max_usd=1]]
 
 Says what a run with this system (and this judge) would use: address, key, what the effort sets, what an attempt is
-expected to cost, and what is missing. With send=true the smallest real request is sent (the lowest effort, unless
-one is given), and what came back is shown. Nothing is stored; a provider bills the request.
+expected to cost, and what is missing. With send=true the smallest real request is sent (the cheapest effort unless
+one is given) and what came back is shown; one that is expected to cost more than max_usd dollars is refused.
+Nothing is stored; a provider bills the request.
 
 exit code  0 ready (send=true: answered) · 2 something is missing · 3 asked and not answered
 """
@@ -39,25 +40,33 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     quiet_libraries()
     try:
-        send, config = _config(words)
-        return asyncio.run(_check(config, send=send, judge=any(word.startswith("judge=") for word in words)))
+        most, config = _config(words)
+        kinds = [kind for kind in ("system", "judge") if any(word.startswith(f"{kind}=") for word in words)]
+        return asyncio.run(_check(config, kinds, most=most))
     except InputError as error:
         sys.stderr.write(f"refused: {error}\n")
         return 2
 
 
-def _config(words: Sequence[str]) -> tuple[bool, RunConfig]:
-    """What is to be checked. The benchmark is whichever is there: nothing of it is asked."""
+def _config(words: Sequence[str]) -> tuple[float | None, RunConfig]:
+    """What is to be checked, and how many dollars a request may cost; None where none is to be sent.
+
+    The benchmark is whichever is there: nothing of it is asked.
+    """
     from core.cmdline import prepare
     from core.compose import add_search_paths, compose, options
     from core.config import RunConfig
     from core.errors import InputError
     from core.plugin_manager import PluginManager
 
-    given = dict(word.split("=", 1) for word in words if word.startswith("send="))
+    given = dict(word.split("=", 1) for word in words if word.startswith(("send=", "max_usd=")))
     if given.get("send", "false") not in ("true", "false"):
         raise InputError("not usable", where="send", expected="true or false", got=given["send"])
-    rest = [word for word in words if not word.startswith("send=")]
+    try:
+        most = float(given.get("max_usd", "1"))
+    except ValueError:
+        raise InputError("not usable", where="max_usd", expected="dollars", got=given["max_usd"]) from None
+    rest = [word for word in words if not word.startswith(("send=", "max_usd="))]
     if not any(word.startswith(("system=", "judge=")) for word in rest):
         raise InputError("what is to be checked?", expected="system=NAME or judge=NAME, for example system=exa")
     add_search_paths(PluginManager.discover())
@@ -70,23 +79,34 @@ def _config(words: Sequence[str]) -> tuple[bool, RunConfig]:
     send = given.get("send") == "true"
     tree = compose(prepare(rest))
     if send and tree.get("effort") is None:
-        tree["effort"] = next(iter((tree.get("system") or {}).get("efforts") or {}), None)
-    return send, RunConfig.from_tree(tree)
+        tree["effort"] = _cheapest((tree.get("system") or {}).get("efforts") or {})
+    return (most if send else None), RunConfig.from_tree(tree)
 
 
-async def _check(config: RunConfig, *, send: bool, judge: bool) -> int:
+def _cheapest(efforts: Mapping[str, Any]) -> str | None:
+    """The effort of the lowest expected cost; the first one where none says what it costs."""
+    priced = {word: sets.get("estimate_usd") for word, sets in efforts.items()}
+    known = {word: usd for word, usd in priced.items() if isinstance(usd, (int, float))}
+    return min(known, key=lambda word: known[word]) if known else next(iter(efforts), None)
+
+
+async def _check(config: RunConfig, kinds: Sequence[str], *, most: float | None) -> int:
     from core.clock import RealClock
+    from core.errors import InputError
     from core.plugin_manager import PluginManager
     from core.preflight import missing, money
-    from core.setup import make_asked, make_services
+    from core.setup import make_judge, make_services, make_system
 
     services = make_services(config, RealClock())
-    system, asked = make_asked(config, PluginManager.discover(), services)
+    plugins = PluginManager.discover()
     parts: list[tuple[str, Any, Any]] = []
-    if config.system.adapter != "replay":
-        parts.append(("system", system, config.system))
-    if judge:
-        parts.append(("judge", asked, config.judge))
+    if "system" in kinds:
+        parts.append(("system", make_system(config, plugins, services), config.system))
+    if "judge" in kinds:
+        judge = make_judge(config, plugins, services)
+        sections = config.judge.member_sections()
+        judges = getattr(judge, "judges", {config.judge.name: judge})  # an ensemble's members are asked one by one
+        parts += [("judge", one, sections.get(name, config.judge)) for name, one in judges.items()]
     absent: list[str] = []
     try:
         for kind, part, section in parts:
@@ -104,13 +124,18 @@ async def _check(config: RunConfig, *, send: bool, judge: bool) -> int:
             sys.stdout.write(f"missing: {line}\n")
         if absent:
             return 2
-        if not send:
+        if most is None:
             sys.stdout.write("nothing was sent; send=true asks for real\n")
             return 0
+        for kind, part, section in parts:
+            usd = getattr(part, "estimate_usd", None) if kind == "system" else None
+            if usd is not None and usd > most:
+                said = f"system {section.name} is expected to cost about {money(usd)}, more than max_usd={most:g}"
+                raise InputError(said, expected=f"max_usd={usd:g}, or a cheaper effort")
         answered = [await _asked(kind, part, services) for kind, part, _ in parts]
         return 0 if all(answered) else 3
     finally:
-        for each in (system, asked):
+        for _, each, _ in parts:
             close = getattr(each, "aclose", None)
             if close is not None:
                 await close()
@@ -138,7 +163,7 @@ async def _asked(kind: str, part: Any, services: Services) -> bool:
             _say("answered", services.keys.stripped(_of_submission(submission)))
             return submission.settled().status in GRADED
         answer = await part.ask(_question())
-        shown = {"verdict": dict(answer.verdict or {}), "usage": answer.usage, "cost": answer.cost_usd}
+        shown = {"answer": dict(answer.value or {}), "usage": answer.usage, "cost": answer.cost_usd}
         _say("answered", services.keys.stripped({name: str(value) for name, value in shown.items()}))
     except CallError as error:
         _say("not answered", {"kind": error.kind, "message": services.keys.redact(error.failure().message)})

@@ -144,7 +144,7 @@ def _kind(status: int, words: str, headers: Mapping[str, str], body: Any) -> str
         return "too_large"
     if status in (408, 409, 425):
         return "server"
-    if status in (504, 522, 524):  # whoever stands behind the gateway was given the request
+    if status in (504, 520, 522, 524, 598, 599):  # whoever stands behind the gateway was given the request
         return "gateway_timeout"
     if status == 529 or (status == 503 and (_OVERLOADED.search(words) or "retry-after" in headers)):
         return "overloaded"

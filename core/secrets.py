@@ -34,15 +34,28 @@ class Keys:
     def get(self, variable: str | None) -> str | None:
         """The key in an environment variable; None when no variable is named.
 
-        Raises InputError when the named variable is unset or empty.
+        Raises InputError when the named variable is unset or empty, or holds what no header can carry.
         """
         if variable is None:
             return None
         value = self._environ.get(variable, "").strip()
-        if not value:
-            raise InputError(f"the environment variable {variable} is not set", expected="an API key in it")
+        fault = self.fault(variable)
+        if fault is not None:
+            raise InputError(fault, expected="an API key in it")
         self.remember(value)
         return value
+
+    def fault(self, variable: str | None) -> str | None:
+        """Why there is no usable key in a variable; None when there is one, or none is wanted."""
+        if variable is None:
+            return None
+        value = self._environ.get(variable, "").strip()
+        if not value:
+            return f"the environment variable {variable} is not set"
+        if not (value.isascii() and value.isprintable()):
+            self.remember(value)
+            return f"the environment variable {variable} holds a line break or a letter that no key has"
+        return None
 
     def has(self, variable: str | None) -> bool:
         return variable is None or bool(self._environ.get(variable, "").strip())
@@ -77,7 +90,9 @@ def _each_text(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
-        return {key: _each_text(item, change) for key, item in value.items()}
+        return {
+            change(key) if isinstance(key, str) else key: _each_text(item, change) for key, item in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [_each_text(item, change) for item in value]
     return value

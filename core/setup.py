@@ -153,10 +153,14 @@ def check_parts(config: RunConfig, plugins: PluginManager) -> None:
 
 def make_asked(config: RunConfig, plugins: PluginManager, services: Services) -> tuple[System, Judge]:
     """The system and the judge."""
-    system: System = plugins.factory("system", config.system.adapter)(
-        {**config.system.plain(), "effort_settings": config.effort_settings()}, services
-    )
-    return system, make_judge(config, plugins, services)
+    return make_system(config, plugins, services), make_judge(config, plugins, services)
+
+
+def make_system(config: RunConfig, plugins: PluginManager, services: Services) -> System:
+    """The system, with what the chosen effort sets."""
+    section = {**config.system.plain(), "effort_settings": config.effort_settings()}
+    system: System = plugins.factory("system", config.system.adapter)(section, services)
+    return system
 
 
 def make_judge(config: RunConfig, plugins: PluginManager, services: Services) -> Judge:

@@ -124,7 +124,14 @@ class Solver:
             # whoever had the lease may have put the submission between our look and our lease
             if (kept := self._kept(task, attempt, key)) is not None:
                 return kept, True
-            return await self._pay(task, attempt, key), False
+            try:
+                return await self._pay(task, attempt, key), False
+            except StopRun:
+                raise
+            except Exception as error:  # noqa: BLE001 -- what can't be kept costs its own attempt, not everybody's
+                self._log.error("an attempt could not be kept", task=task.id, attempt=attempt, exc_info=error)
+                crash = CallError("crash", f"{type(error).__name__}: {error}")
+                return self._own(self._ended(task, attempt, crash), task, attempt), False
         finally:
             self._store.drop_lease(key)
             del self._busy[key]
@@ -132,6 +139,7 @@ class Solver:
 
     def unsolved(self, task: Task, attempt: int, failure: Failure) -> Submission:
         """The row of an attempt that was never started."""
+        failure = failure.model_copy(update={"message": self._keys.redact(failure.message)})
         row = Submission(task_id=task.id, attempt=attempt, status="error", error=failure, cost_usd=0.0)
         return self._own(row, task, attempt)
 

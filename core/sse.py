@@ -37,39 +37,43 @@ class Event:
 
 
 class Parser:
-    """Feed it bytes as they come; it gives the events that are complete."""
+    """Feed it bytes as they come; it gives the events that are complete. Each byte is looked at once."""
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        self._rest = ""
+        self._line: list[str] = []
         self._data: list[str] = []
         self._size = 0
         self._name = ""
         self._id: str | None = None
         self._first = True
+        self._held = ""
 
     def feed(self, piece: bytes) -> list[Event]:
         """The events that this piece completes. Raises CallError `malformed` for an event without an end."""
-        text = self._rest + self._decode(piece)
+        text = self._held + self._decode(piece)
         if self._first and text:
             text, self._first = text.removeprefix("\ufeff"), False
         # a CR at the end may be half of a CRLF: it waits for the next piece
-        held = "\r" if text.endswith("\r") else ""
-        text = text[: len(text) - len(held)].replace("\r\n", "\n").replace("\r", "\n")
-        *lines, rest = text.split("\n")
-        self._rest = rest + held
-        if self._size + len(self._rest) > MOST_CHARACTERS:
+        self._held = "\r" if text.endswith("\r") else ""
+        text = text[: len(text) - len(self._held)].replace("\r\n", "\n").replace("\r", "\n")
+        first, *others = text.split("\n")
+        self._line.append(first)
+        self._size += len(text)
+        if self._size > MOST_CHARACTERS:
             raise CallError("malformed", f"an event is longer than {MOST_CHARACTERS:,} characters")
         found = []
-        for line in lines:
-            event = self._take(line)
+        for start in others:
+            event = self._take("".join(self._line))
+            self._line = [start]
             if event is not None:
                 found.append(event)
         return found
 
     def end(self) -> list[Event]:
         """The event that the end of the stream completes, if there is one."""
-        return [*self.feed(b"\n"), *self.feed(b"\n")] if self._rest or self._data else []
+        left = self._held or self._data or any(self._line)
+        return [*self.feed(b"\n"), *self.feed(b"\n")] if left else []
 
     def _take(self, line: str) -> Event | None:
         if not line:
@@ -80,7 +84,6 @@ class Parser:
         value = value.removeprefix(" ")
         if field == "data":
             self._data.append(value)
-            self._size += len(value)
         elif field == "event":
             self._name = value
         elif field == "id" and "\0" not in value:

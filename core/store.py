@@ -95,14 +95,15 @@ class JobRow:
 
     `token` is our own name for it, which the provider is told where its API takes one; `begun` is when it was sent
     (seconds since 1970); `handle` finds it again, None until the provider has said how. `step`: what comes
-    next is free (a poll), is paid (a continuation), or is being paid (it was sent and not answered yet).
+    next is free (a poll), is paid (a continuation), is being paid (it was sent and not answered yet), or we
+    have asked the provider to stop the job.
     """
 
     key: str
     token: str
     begun: float
     handle: dict[str, Any] | None = None
-    step: Literal["free", "paid", "paying"] = "free"
+    step: Literal["free", "paid", "paying", "cancelling"] = "free"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ driver owns its life: what is stored before money is spent, how a restart goes o
 are waited out, the deadline, and what becomes of it at an interrupt. docs/systems.md says what users see of it.
 """
 
+from core.jobs.account import account_fault
 from core.jobs.api import Api
 from core.jobs.options import JobOptions
 from core.jobs.provider import TERMINAL, Answer, Ask, Paid, Provider, Snapshot, State, state_of
@@ -24,5 +25,6 @@ __all__ = [
     "Provider",
     "Snapshot",
     "State",
+    "account_fault",
     "state_of",
 ]

@@ -82,9 +82,8 @@ class Api:
 
     def missing(self) -> list[str]:
         """What a run lacks to ask this API."""
-        if self._services.keys.has(self.key_env):
-            return []
-        return [f"system {self.name}: the environment variable {self.key_env} is not set (system.api_key_env)"]
+        fault = self._services.keys.fault(self.key_env)
+        return [] if fault is None else [f"system {self.name}: {fault} (system.api_key_env)"]
 
     async def json(
         self,
@@ -250,7 +249,8 @@ class Api:
             error.kind,
             message if message.startswith(prefix) else prefix + message,
             retry_after_s=error.retry_after_s,
-            request_id=error.request_id,
+            # a gateway may echo anything there
+            request_id=None if error.request_id is None else self._services.keys.redact(error.request_id),
             usage=error.usage,
             cost_usd=error.cost_usd,
             raw=None if error.raw is None else self._services.keys.redact(error.raw),

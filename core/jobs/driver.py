@@ -19,7 +19,8 @@ from core.errors import CallError
 from core.jobs.ledger import JobRecord, Jobs
 from core.jobs.options import JobOptions
 from core.jobs.outcome import submission_of
-from core.jobs.provider import TERMINAL, Answer, Ask, Provider, Snapshot
+from core.jobs.patience import GROWTH, Patience
+from core.jobs.provider import TERMINAL, Answer, Ask, Paid, Provider, Snapshot
 from core.model import Submission, Task
 
 if TYPE_CHECKING:
@@ -27,52 +28,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Failures of the network or of a provider that is down: waited out for `outage_s`.
-OUTAGE: Final = frozenset(
-    {
-        "connect",
-        "name",
-        "tls",
-        "timeout",
-        "hung_up",
-        "cut",
-        "rate_limit",
-        "overloaded",
-        "server",
-        "gateway_timeout",
-    }
-)
 #: How often a job is looked for whose create was not answered.
 FIND_TRIES: Final = 4
-#: Growth of the time between two polls.
-GROWTH: Final = 1.3
-
-
-class _Patience:
-    """How long a series of failures has gone on, and whether to go on asking."""
-
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
-        self._since: float | None = None
-        self._wait_s = driver.options.first_s
-
-    def calm(self) -> None:
-        """An answer that makes sense ends the series."""
-        self._since, self._wait_s = None, self._driver.options.first_s
-
-    async def bear(self, error: CallError) -> None:
-        """Wait before asking again; raises the error where it is not one to wait out, or no longer."""
-        limit_s = self._driver.bears(error)
-        clock = self._driver.services.clock
-        now = clock.monotonic()
-        self._since = now if self._since is None else self._since
-        left_s = self._since + limit_s - now
-        if left_s <= 0:
-            raise error
-        self._driver.services.log.warning("asked again", kind=error.kind, message=error.message)
-        # what a provider asks for is heeded, up to what is left
-        await clock.sleep(min(max(self._wait_s, error.retry_after_s or 0.0), left_s))
-        self._wait_s = min(self._wait_s * GROWTH, self._driver.options.longest_s)
 
 
 class Driver:
@@ -87,23 +44,27 @@ class Driver:
     async def run(self, task: Task, attempt: int) -> Submission:
         """The submission of one attempt. Raises CallError where there is none and none will come by itself."""
         record = self._jobs.record(task.id, attempt)
+        await self._settle_cancelled(task, attempt, record)
         resumed = record.row is not None
         try:
             ask, snapshot = await self._begin(task, attempt, record)
             snapshot, late = await self._wait(ask, record, snapshot)
-            if snapshot.void is not None:
-                record.forget()
-                raise snapshot.void
-            answer = await self._answer(ask, record, snapshot)
         except asyncio.CancelledError:
             await self._interrupted(record)
             raise
+        if snapshot.void is not None:
+            record.forget()
+            raise snapshot.void
+        # an interrupt from here on leaves the job as it is: it is over, and the next start reads it for nothing
+        answer = await self._answer(ask, record, snapshot)
         assert record.row is not None, "an ended job without a record"
         began = record.row.begun
         submission = submission_of(
             ask,
             snapshot,
             answer,
+            name=self.options.name,
+            handle=record.handle,
             latency_s=max(0.0, self.services.clock.now() - began),
             late_s=self.options.deadline_s if late else None,
             resumed=resumed,
@@ -111,14 +72,29 @@ class Driver:
         record.done()
         return submission
 
-    def bears(self, error: CallError) -> float:
-        """Seconds for which this failure of a question about a job is waited out; 0: not at all."""
-        if error.kind in OUTAGE:
-            return self.options.outage_s
-        odd = error.kind in self.provider.unwell or error.http_status in self.provider.unwell_statuses
-        return self.options.grace_s if odd else 0.0
-
     # the beginning
+
+    async def _settle_cancelled(self, task: Task, attempt: int, record: JobRecord) -> None:
+        """A job that an earlier start asked the provider to stop: forgotten if it did, gone on with if not."""
+        row = record.row
+        if row is None or row.step != "cancelling" or row.handle is None:
+            return
+        ask = self._ask(task, attempt, row.token, record)
+        try:
+            found = await self._patiently(lambda: self.provider.advance(ask, row.handle or {}))
+        except CallError as error:
+            if error.kind != "not_found":
+                raise _told(error, "unreachable", cost_usd=0.0) from error
+            found = Snapshot("cancelled", word="not_found")
+        if found.state not in ("cancelled", "failed"):
+            record.keep(found.handle or row.handle, paid_next=found.paid_next)
+            return
+        try:
+            paid = (await self.provider.answer(ask, found)).paid
+        except CallError:
+            paid = Paid()
+        self._jobs.spent(record.key, paid)
+        record.forget()
 
     async def _begin(self, task: Task, attempt: int, record: JobRecord) -> tuple[Ask, Snapshot]:
         known = record.row
@@ -142,6 +118,10 @@ class Driver:
                 self.services.log.warning("stream broke off", kind=error.kind, message=error.message)
                 return Snapshot("running", handle=record.handle)
             if error.meaning.billed == "no" or error.meaning.stored:
+                found = await self._seen(ask) if error.kind == "server" and self.provider.can_find else None
+                if found is not None:  # a 5xx that came although the job was started
+                    record.keep(found.handle or {})
+                    return found
                 record.forget()  # it was never started, or it is over with the provider's own word
                 raise
             return await self._found(ask, record, error)
@@ -163,7 +143,12 @@ class Driver:
             if not task.done():
                 task.cancel()
             await asyncio.wait({task})
-            if not task.cancelled() and task.exception() is None:
+            if task.cancelled():
+                raise
+            error = task.exception()
+            if isinstance(error, CallError) and record.handle is None and error.meaning.billed == "no":
+                record.forget()  # refused while we were leaving: nothing was started
+            elif error is None:
                 result = task.result()
                 if isinstance(result, Snapshot) and result.handle is not None:
                     record.keep(result.handle)
@@ -180,7 +165,7 @@ class Driver:
             record.keep(found.handle)
             return found
         why = cause.message if cause is not None else f"{name}: a create was sent before the last stop, unanswered"
-        what = "knows no job with our token" if self.provider.can_find else "can't be asked which jobs it has"
+        what = "has shown no job with our token" if self.provider.can_find else "can't be asked which jobs it has"
         advice = CallError("maybe_billed").message
         # an older intent was counted as a call of unknown cost when it was sent; a new one is counted now
         raise CallError(
@@ -191,20 +176,34 @@ class Driver:
         )
 
     async def _looked_up(self, ask: Ask) -> Snapshot | None:
-        """The job of our token; a new one may take a moment to be listed."""
-        patience = _Patience(self)
-        wait_s = self.options.first_s
-        for _ in range(FIND_TRIES):
+        """The job of our token; a new one may take a moment to be listed. None also where none could be asked."""
+        patience, wait_s = self._patience(), self.options.first_s
+        seen_none = 0
+        while seen_none < FIND_TRIES:
             try:
                 found = await self.provider.find(ask)
             except CallError as error:
-                await patience.bear(error)
+                if error.meaning.stops_run:
+                    raise
+                try:
+                    await patience.bear(error)
+                except CallError:
+                    return None
                 continue
             if found is not None:
                 return found
+            seen_none += 1
             await self.services.clock.sleep(wait_s)
             wait_s *= 2
         return None
+
+    async def _seen(self, ask: Ask) -> Snapshot | None:
+        """One look for the job of our token; None where there is none or nobody can be asked."""
+        try:
+            found = await self.provider.find(ask)
+        except CallError:
+            return None
+        return found if found is not None and found.handle is not None else None
 
     # the middle
 
@@ -213,7 +212,7 @@ class Driver:
         assert record.row is not None, "a job that was never sent"
         options, clock = self.options, self.services.clock
         began = record.row.begun
-        patience, wait_s = _Patience(self), options.first_s
+        patience, wait_s = self._patience(), options.first_s
         words: set[str] = set()
         # a job of an earlier start may be over: it is asked at once, and before its deadline is held against it
         asked = rest = bool(snapshot.body)
@@ -307,23 +306,25 @@ class Driver:
             record.refused()  # the continuation ended with its connection: the next start sends it again
         if not (self.provider.can_cancel and self.options.cancel_on_interrupt):
             return
+        # what becomes of it is seen by the next start: it may be over already, and then it is paid for
+        record.cancelling()
         try:
             async with asyncio.timeout(self.options.cancel_s):
                 await self.provider.cancel(record.handle)
         except (CallError, TimeoutError) as error:
-            # it may be over already: then it is paid for, and the next start reads it
             self.services.log.warning("not cancelled", message=str(error))
-            return
-        record.forget()
 
     # help
+
+    def _patience(self) -> Patience:
+        return Patience(self.provider, self.options, self.services)
 
     def _ask(self, task: Task, attempt: int, token: str, record: JobRecord) -> Ask:
         return Ask(task, attempt, token, record.keep, self._patiently)
 
     async def _patiently(self, make: Callable[[], Awaitable[Any]]) -> Any:
         """Make a free request until it is answered, or is not worth waiting for. Raises the last CallError."""
-        patience = _Patience(self)
+        patience = self._patience()
         while True:
             try:
                 return await make()

@@ -1,8 +1,8 @@
 """What is known of the jobs of a run: in the store, so that a restart goes on with them.
 
-A job passes through: nothing → an intent (a token) → a handle → nothing again, when its submission is stored (one
-commit, core/store.py) or it was cancelled. An intent without a handle means that a create was sent and its answer
-was lost: that is looked up, never sent again.
+A job passes through: nothing, an intent (a token), a handle, and nothing again when its submission is stored (one
+commit, core/store.py) or it is seen to be cancelled. An intent without a handle means that a create was sent and
+its answer was lost: that is looked up, never sent again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from core.clock import Clock
-from core.store import JobRow, Store
+from core.jobs.provider import Paid
+from core.store import Call, JobRow, Store
 
 
 class JobRecord:
@@ -60,6 +61,11 @@ class JobRecord:
         if self._store is None:
             self._row = None
 
+    def cancelling(self) -> None:
+        """Before the provider is asked to stop the job: that it ends then is our doing, and no failure."""
+        assert self._row is not None, "a cancel of a job that was never sent"
+        self._put(replace(self._row, step="cancelling"))
+
     def forget(self) -> None:
         """Nothing runs and nothing is owed: the next attempt starts anew."""
         self._row = None
@@ -78,18 +84,28 @@ class Jobs:
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self._store: Store | None = None
+        self._run = ""
         self._keys: dict[tuple[str, int], str] = {}
         self._loose: dict[str, JobRecord] = {}
 
-    def open(self, store: Store | None) -> None:
-        self._store = store
+    def open(self, store: Store | None, run: str = "") -> None:
+        """Keep jobs in this store from now on, and what they cost in the ledger of this run folder."""
+        self._store, self._run = store, run
+
+    def spent(self, key: str, paid: Paid) -> None:
+        """Book what a job cost that gives no submission: it was cancelled."""
+        if self._store is not None:
+            call = Call(
+                self._run, "system", key, self.clock.now(), usd=paid.usd, source=paid.source, error="interrupted"
+            )
+            self._store.put_call(call)
 
     def bind(self, task_id: str, attempt: int, key: str, *, anew: bool = False) -> None:
-        """Say under which key an attempt's job is kept. `anew` forgets an intent that nobody can find."""
+        """Say under which key an attempt's job is kept. `anew` forgets what nobody can find or tell of."""
         self._keys[task_id, attempt] = key
         if anew:
             record = self.record(task_id, attempt)
-            if record.row is not None and record.handle is None:
+            if record.row is not None and (record.handle is None or record.row.step == "paying"):
                 record.forget()
 
     def release(self, task_id: str, attempt: int) -> None:

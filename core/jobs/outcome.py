@@ -11,7 +11,6 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from core.digest import plain
 from core.jobs.provider import Answer, Ask, Snapshot
 from core.model import Failure, Submission, SubmissionStatus
 
@@ -27,6 +26,14 @@ _STATUS: Final[Mapping[str, SubmissionStatus]] = {
     "queued": "timed_out",
     "running": "timed_out",
 }
+#: What a user can do about an end.
+_TO_DO: Final[Mapping[SubmissionStatus, str]] = {
+    "failed": "retry=failed sends it again",
+    "timed_out": "raise system.timeout_s, or lower the effort",
+    "refused": "retry=failed sends it again",
+}
+#: Levels of what a server echoed that a row keeps.
+_DEEPEST: Final = 8
 _KIND: Final[Mapping[SubmissionStatus, str]] = {
     "incomplete": "truncated",
     "failed": "failed",
@@ -41,11 +48,13 @@ def submission_of(
     last: Snapshot,
     answer: Answer,
     *,
+    name: str,
+    handle: Mapping[str, Any] | None,
     latency_s: float,
     late_s: float | None = None,
     resumed: bool = False,
 ) -> Submission:
-    """The submission of an ended job. `late_s`: the deadline that ended it, in seconds."""
+    """The submission of an ended job. `name`: the system's; `late_s`: the deadline that ended it, in seconds."""
     required = ask.task.required_files
     missing = [name for name in required if not answer.files.get(name, "").strip()]
     in_files = bool(required) and answer.channel in ("file", "schema")
@@ -60,14 +69,13 @@ def submission_of(
     error = None
     if status != "completed":
         kind = _KIND[status] if late_s is None or status != "incomplete" else "timed_out"
-        reason = said or last.word or status
-        error = Failure(kind=kind, message=reason)
-    echoed: dict[str, Any] = _finite(
+        error = Failure(kind=kind, message=_explained(name, handle, said or last.word or status, status))
+    echoed: dict[str, Any] = _bounded(
         {
-            **plain(answer.echoed),
+            **answer.echoed,
             "state": last.word or last.state,
             "delivered": delivered,
-            "cost": plain(answer.paid.components),
+            "cost": answer.paid.components,
         }
     )
     if resumed:
@@ -90,13 +98,26 @@ def submission_of(
     )
 
 
-def _finite(value: Any) -> Any:
-    """A JSON value as a row can hold it: what a reply wrote as NaN or 1e999 is no number."""
+def _explained(name: str, handle: Mapping[str, Any] | None, said: str, status: SubmissionStatus) -> str:
+    """Who says it, of which job, and what to do."""
+    job = handle.get("id") if handle else None
+    parts = [said if said.startswith(f"{name}: ") else f"{name}: {said}"]
+    if isinstance(job, str):
+        parts.append(f"job {job[:100]}")
+    if status in _TO_DO:
+        parts.append(_TO_DO[status])
+    return "; ".join(parts)
+
+
+def _bounded(value: Any, depth: int = 0) -> Any:
+    """A JSON value as a row can hold it: not too deep to be written, and no NaN or 1e999, which are no numbers."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list) else value
+    if depth >= _DEEPEST and isinstance(value, (Mapping, list, tuple)):
+        return "…"
+    if isinstance(value, Mapping):
+        return {str(key): _bounded(item, depth + 1) for key, item in value.items()}
+    return [_bounded(item, depth + 1) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _ended(last: Snapshot, late_s: float | None) -> tuple[SubmissionStatus, str]:

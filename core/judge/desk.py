@@ -145,7 +145,7 @@ class Desk:
         except CallError as error:
             return self._failed(error.failure())
         except StopRun as stop:
-            return self._failed(Failure(kind=stop.kind, message=stop.message))
+            return self._stopped(stop)
         return answer if answer.judge else replace(answer, judge=self.name)
 
     async def _call_judge(self, question: Question) -> Answer:
@@ -201,7 +201,7 @@ class Desk:
         except StopRun as stop:
             tools.stop.pull(stop)
             self._store.drop_lease(key)
-            return self._failed(Failure(kind=stop.kind, message=stop.message))
+            return self._stopped(stop)
 
     async def _pay(self, question: Question, key: str, gate: asyncio.Event | None) -> Answer:
         """One question, with its budget, its tries and its ledger rows; `gate` is there if others wait for it."""
@@ -275,6 +275,9 @@ class Desk:
         else:
             self._store.drop_lease(key)
         return answer
+
+    def _stopped(self, stop: StopRun) -> Answer:
+        return self._failed(Failure(kind=stop.kind, message=self._tools.keys.redact(stop.message)))
 
     def _failed(self, failure: Failure) -> Answer:
         return Answer(error=failure, judge=self.name)

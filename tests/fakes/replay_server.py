@@ -240,7 +240,9 @@ def file_task(*names: str, **changes: Any) -> Task:
 def make_system(server: ReplayServer, name: str, *words: str, given: Services | None = None) -> System:
     """The system as a run has it, pointed at the server, with short waits."""
     config, plugins = _composed(name, *SWIFT, *words)
-    section = {**config.system.plain(), "base_url": server.base_url, "effort_settings": config.effort_settings()}
+    section = {**config.system.plain(), "effort_settings": config.effort_settings()}
+    if not any(word.startswith("system.base_url=") for word in words):
+        section["base_url"] = server.base_url
     made: System = plugins.factory("system", config.system.adapter)(
         section, replace(given or provider_services(), effort=config.effort_word())
     )

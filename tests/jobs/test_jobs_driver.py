@@ -150,9 +150,11 @@ def test_a_create_that_started_nothing_leaves_nothing_behind(tmp_path: Path, kin
         (Lab(finds=[None, RUNNING]), "completed", ["create", "find", "find", "poll"]),
         (Lab(finds=[error("server"), RUNNING]), "completed", ["create", "find", "find", "poll"]),
         (Lab(finds=[None]), "maybe_billed", ["create"] + ["find"] * 4),
+        (Lab(finds=[*[error("server")] * 6, RUNNING]), "completed", ["create"] + ["find"] * 7 + ["poll"]),
+        (Lab(finds=[error("bad_request")]), "maybe_billed", ["create", "find"]),
         (Blind(), "maybe_billed", ["create"]),
     ],
-    ids=["found", "found after an outage", "not found", "can't look"],
+    ids=["found", "found after an error", "not found", "found after an outage", "can't be asked", "can't look"],
 )
 def test_a_create_without_an_answer_is_looked_up_and_never_sent_again(
     tmp_path: Path, kind: str, lab: Lab, status: str, verbs: list[str]
@@ -174,7 +176,7 @@ def test_a_create_without_an_answer_is_looked_up_and_never_sent_again(
 
 def test_a_restart_goes_on_with_the_same_job(tmp_path: Path) -> None:
     lab = Lab(polls=[RUNNING])
-    desk = Desk(tmp_path, lab)
+    desk = Desk(tmp_path, lab, replace(OPTIONS, cancel_on_interrupt=False))
 
     async def killed() -> None:
         work = asyncio.ensure_future(desk.driver.run(TASK, 1))
@@ -182,7 +184,6 @@ def test_a_restart_goes_on_with_the_same_job(tmp_path: Path) -> None:
         assert lab.sent == ["create"]
         # the process ends: nothing of it runs any more
         work.cancel()
-        lab.cancels = [error("connect")]
         await asyncio.wait([work])
 
     asyncio.run(killed())
@@ -271,16 +272,21 @@ def test_a_job_that_outlived_a_stop_is_asked_before_its_deadline_is_held_against
 
 
 @pytest.mark.parametrize(
-    ("lab", "options", "left", "verbs"),
+    ("lab", "options", "step", "verbs"),
     [
-        (Lab(polls=[RUNNING]), OPTIONS, False, ["create", "poll", "cancel"]),
-        (Lab(polls=[RUNNING], cancels=[error("bad_request")]), OPTIONS, True, ["create", "poll", "cancel"]),
-        (Lab(polls=[RUNNING]), replace(OPTIONS, cancel_on_interrupt=False), True, ["create", "poll"]),
-        (Blind(polls=[RUNNING]), OPTIONS, True, ["create", "poll"]),
+        (Lab(polls=[RUNNING]), OPTIONS, "cancelling", ["create", "poll", "cancel"]),
+        (
+            Lab(polls=[RUNNING], cancels=[error("bad_request")]),
+            OPTIONS,
+            "cancelling",
+            ["create", "poll", "cancel"],
+        ),
+        (Lab(polls=[RUNNING]), replace(OPTIONS, cancel_on_interrupt=False), "free", ["create", "poll"]),
+        (Blind(polls=[RUNNING]), OPTIONS, "free", ["create", "poll"]),
     ],
     ids=["cancelled", "over already", "told to leave it", "can't"],
 )
-def test_an_interrupt(tmp_path: Path, lab: Lab, options: JobOptions, left: bool, verbs: list[str]) -> None:
+def test_an_interrupt(tmp_path: Path, lab: Lab, options: JobOptions, step: str, verbs: list[str]) -> None:
     desk = Desk(tmp_path, lab, options)
 
     async def interrupted() -> None:
@@ -296,7 +302,92 @@ def test_an_interrupt(tmp_path: Path, lab: Lab, options: JobOptions, left: bool,
 
     asyncio.run(interrupted())
     assert lab.sent == verbs
-    assert (desk.store.job("key") is not None) is left
+    row = desk.store.job("key")
+    assert row is not None
+    assert row.step == step, "the next start sees what became of it"
+
+
+CANCELLED = Snapshot("cancelled", {"status": "cancelled"}, "cancelled")
+
+
+@pytest.mark.parametrize(
+    ("polls", "verbs", "tokens", "booked"),
+    [
+        ([CANCELLED, DONE], ["poll", "create", "poll"], 1, [(0.5, "interrupted")]),
+        ([Snapshot("failed", {}, "failed"), DONE], ["poll", "create", "poll"], 1, [(0.5, "interrupted")]),
+        ([error("not_found")], None, 1, [(0.5, "interrupted")]),
+        ([DONE], ["poll", "poll"], 0, []),
+        ([RUNNING, RUNNING, DONE], ["poll", "poll", "poll"], 0, []),
+    ],
+    ids=["cancelled", "failed by the cancel", "gone", "over before", "runs on"],
+)
+def test_what_became_of_a_job_that_was_to_be_cancelled(
+    tmp_path: Path, polls: list[Any], verbs: list[str] | None, tokens: int, booked: list[Any]
+) -> None:
+    first = Desk(tmp_path, Lab())
+    record = first.driver._jobs.record(TASK.id, 1)
+    record.intend(first.clock.now())
+    record.keep({"id": "j1"})
+    record.cancelling()
+    lab = Lab(polls=list(polls))
+    lab.on = lambda verb: lab.polls.append(DONE) if verb == "create" else None
+    desk = Desk(tmp_path, lab)
+    assert desk.run().status == "completed"
+    assert verbs is None or lab.sent == verbs
+    assert len(lab.tokens) == tokens, "sent anew only where it was stopped"
+    assert desk.store._db.execute("SELECT usd, error FROM call").fetchall() == booked
+
+
+def test_an_interrupt_while_the_answer_is_read_cancels_nothing(tmp_path: Path) -> None:
+    class Slow(Lab):
+        async def answer(self, ask: Ask, last: Snapshot) -> Answer:
+            self.on("answer")
+            await asyncio.sleep(0)
+            return await super().answer(ask, last)
+
+    lab = Slow()
+    desk = Desk(tmp_path, lab)
+
+    async def interrupted() -> None:
+        work = asyncio.ensure_future(desk.driver.run(TASK, 1))
+
+        def interrupt(verb: str) -> None:
+            if verb == "answer":
+                work.cancel()
+
+        lab.on = interrupt
+        await desk.clock.run(asyncio.wait([work]))
+        assert work.cancelled()
+
+    asyncio.run(interrupted())
+    assert "cancel" not in lab.sent
+    assert Desk(tmp_path, Lab()).run().status == "completed", "the next start reads it for nothing"
+
+
+def test_a_create_that_is_refused_while_we_leave_leaves_no_intent(tmp_path: Path) -> None:
+    class Slow(Lab):
+        async def create(self, ask: Ask) -> Snapshot:
+            self.on("create")
+            await desk.clock.sleep(1)
+            raise error("rate_limit")
+
+    lab = Slow()
+    desk = Desk(tmp_path, lab)
+
+    async def interrupted() -> None:
+        work = asyncio.ensure_future(desk.driver.run(TASK, 1))
+        await desk.clock.settle()
+        work.cancel()
+        await desk.clock.run(asyncio.wait([work]))
+
+    asyncio.run(interrupted())
+    assert desk.store.job("key") is None
+
+
+def test_a_5xx_that_came_although_the_job_was_started_is_looked_up(tmp_path: Path) -> None:
+    lab = Lab(creates=[error("server")], finds=[RUNNING])
+    assert Desk(tmp_path, lab).run().status == "completed"
+    assert lab.sent == ["create", "find", "poll"]
 
 
 CONTINUE = Snapshot("running", {"n": 1}, "pause", handle={"turns": 1}, paid_next=True)
@@ -328,6 +419,8 @@ def test_a_continuation_is_paid_once(tmp_path: Path, polls: Sequence[Any], statu
         again = Desk(tmp_path, Lab())
         assert again.failure().kind == "maybe_billed", "what was sent is not sent again"
         assert again.driver.provider.sent == []  # type: ignore[attr-defined]
+        again.driver._jobs.bind(TASK.id, 1, "key", anew=True)
+        assert again.run().status == "completed", "unless retry=failed says so"
     assert marks[0] is False, "the create"
     assert all(marks[1:]), "each continuation is marked before it is sent"
 
