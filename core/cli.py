@@ -14,6 +14,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "report": "write report.html into a run folder",
     "rescore": "fold a run folder's judgements again; asks nobody",
     "compare": "how far numbers can be trusted: systems, judges, ranks",
+    "view": "look at runs in a browser: a server on this machine alone",
     "export": "write runs as tables: Parquet, CSV, LaTeX, Markdown",
     "calibrate": "a judge against people's labels; a blind sheet to label; drift between two runs",
     "merge": "put the shards of one run together",

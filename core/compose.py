@@ -201,7 +201,7 @@ def _refusal(message: str, overrides: Sequence[str], config_dir: str | None) -> 
         if group == "hydra":
             package = "hydra-" + name.partition("/")[2].partition("_")[0] + "-launcher"
             return InputError(
-                f"hydra/{name} is not installed", expected=f"pip install {package} (see docs/sweep.md)"
+                f"hydra/{name} is not installed", expected=f"pip install {package} (see docs/sweeps.md)"
             )
         names = options(group)
         if "," in name:

@@ -297,8 +297,8 @@ def test_an_interrupted_sweep_can_be_continued(
 
 
 def documented() -> list[str]:
-    """The commands of docs/sweep.md that name a launcher."""
-    text = (ROOT / "docs" / "sweep.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    """The commands of docs/sweeps.md that name a launcher."""
+    text = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8").replace("\\\n", " ")
     return [line for line in text.splitlines() if line.startswith("python ") and "hydra/launcher=" in line]
 
 
