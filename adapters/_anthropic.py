@@ -1,4 +1,4 @@
-"""What Anthropic's two APIs have in common: the address, tokens and their price, files, blocked sites."""
+"""What Anthropic's two APIs have in common: the address, tokens and their price, files."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Final, Self
-from urllib.parse import quote
 
 from adapters import _prices
 from adapters._delivery import placed
+from adapters._values import count, is_id, mapping, path_part, word
 from core.errors import CallError
 from core.jobs import Api, Ask, Paid
-from core.jobs.driver import OUTAGE
-from core.model import Task, Usage
+from core.jobs.patience import OUTAGE
+from core.model import Usage
 from core.section import Section
 from core.services import Services
 from core.strict_json import shown
@@ -25,8 +25,6 @@ HOME: Final = "https://api.anthropic.com"
 VERSION: Final = "2026-10-21"
 #: Files of one answer that are looked at.
 MOST_FILES: Final = 200
-#: Larger counts are no counts: they would overflow a float.
-_MOST: Final = 10**15
 
 
 def api_of(section: Section, services: Services, *, betas: Sequence[str] = ()) -> Api:
@@ -35,27 +33,6 @@ def api_of(section: Section, services: Services, *, betas: Sequence[str] = ()) -
     if betas:
         headers["anthropic-beta"] = ",".join(betas)
     return Api.of(section, services, name=section.text("name"), home=HOME, headers=headers)
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """An object of a reply; whatever has another form is an empty one."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def mappings(value: Any) -> list[Mapping[str, Any]]:
-    """The objects in a list of a reply."""
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
-
-
-def word(value: Any) -> str:
-    """A word of a reply; whatever is no text is an empty one."""
-    return value if isinstance(value, str) else ""
-
-
-def count(value: Any) -> int | None:
-    """A count of a reply; None for whatever is none."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return value if whole and 0 <= value < _MOST else None
 
 
 def clean(reply: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,14 +46,6 @@ def clean(reply: Mapping[str, Any]) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise CallError("malformed", f"not JSON that can be kept: {type(error).__name__}") from error
     return found
-
-
-def path_part(name: str) -> str:
-    """An id as a part of a path. Raises CallError `malformed` for one that would lead elsewhere."""
-    part = quote(name, safe="", errors="replace")
-    if part.strip(".") == "":
-        raise CallError("malformed", f"not usable as an id: {shown(name)}")
-    return part
 
 
 def refusal(details: Any) -> str:
@@ -154,13 +123,6 @@ class Tokens:
         )
 
 
-def blocked_hosts(task: Task) -> list[str]:
-    """The task's blocked sites as the tools take them: hosts, each once. Not every tool takes a path, so a blocked
-    page blocks its whole host.
-    """
-    return list(dict.fromkeys(host for entry in task.blocked if (host := entry.partition("/")[0].strip().lower())))
-
-
 async def files_of(api: Api, ask: Ask, entries: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], list[str]]:
     """The files that the task asks for out of those that the provider keeps, and notes on what can't be had.
 
@@ -173,9 +135,12 @@ async def files_of(api: Api, ask: Ask, entries: Sequence[Mapping[str, Any]]) -> 
     if len(entries) > MOST_FILES:
         notes.append(f"{len(entries)} files: the last {MOST_FILES} are looked at")
     for entry in entries[-MOST_FILES:]:
-        known = entry
+        known, file_id = entry, word(entry.get("id"))
+        if not is_id(file_id):
+            notes.append(f"not usable as an id: {shown(entry.get('id'))}")
+            continue
+        path = f"/v1/files/{path_part(file_id)}"
         try:
-            path = f"/v1/files/{path_part(word(entry.get('id')))}"
             if "filename" not in known:
                 known = await ask.patiently(partial(api.json, "GET", path))
             name = full_name(word(known.get("filename")), required)
@@ -188,7 +153,7 @@ async def files_of(api: Api, ask: Ask, entries: Sequence[Mapping[str, Any]]) -> 
         except CallError as error:
             if not is_about_files(error):
                 raise
-            told = word(known.get("filename")) or word(entry.get("id"))
+            told = word(known.get("filename")) or file_id
             notes.append(f"{shown(told)}: could not be fetched: {error.message}")
     files, more = placed(pairs, required)
     return files, [*notes, *more]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from adapters._anthropic import mapping, mappings, refusal, word
+from adapters._anthropic import refusal
 from adapters._citations import in_text
+from adapters._values import mapping, mappings, scalars, word
 from core.jobs import State
 from core.model import Citation
 from core.reply import own_message
@@ -49,21 +50,16 @@ def end_of(events: Sequence[Mapping[str, Any]], *, terminated: bool) -> tuple[St
     return state, reason, f"stopped early: {reason}" + (f": {error}" if error else "")
 
 
-def is_unpaid(events: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the last error that ended a turn is that the account can't pay."""
+def last_error(events: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The last error that ended a turn; empty where there was none."""
     errors = [mapping(event.get("error")) for event in events if event["type"] == "session.error"]
     fatal = [error for error in errors if kind_of(error.get("retry_status")) in _FATAL]
-    return bool(fatal) and fatal[-1].get("type") == "billing_error"
+    return scalars(fatal[-1]) if fatal else {}
 
 
 def kind_of(value: Any) -> str:
     """A word, bare or as the type of an object."""
     return word(value) or word(mapping(value).get("type"))
-
-
-def number_of(value: Any) -> float | None:
-    numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if numeric and 0 <= value < 1e12 else None
 
 
 def ids_of(entries: Sequence[Mapping[str, Any]]) -> set[str]:

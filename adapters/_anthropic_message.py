@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from adapters._anthropic import mapping, mappings, word
 from adapters._citations import merged, source
+from adapters._values import mapping, mappings, word
 from core.model import Citation
 from core.strict_json import decode, shown
 
@@ -29,12 +29,17 @@ _SILENT: Final = frozenset({"thinking", "redacted_thinking", "server_tool_use", 
 
 
 class Gathering:
-    """The message that a stream's events make up so far."""
+    """The message that a stream's events make up so far.
+
+    Events have no ids. What comes again of a message that has begun, or of a block that has ended, counts once; a
+    piece of a text that comes twice in a row can't be told from a text that says it twice.
+    """
 
     def __init__(self) -> None:
         self.error: Mapping[str, Any] | None = None
         self._message: dict[str, Any] | None = None
         self._blocks: dict[int, dict[str, Any]] = {}
+        self._stopped: set[int] = set()
         self._pieces: dict[tuple[int, str], list[str]] = {}
 
     @property
@@ -42,24 +47,21 @@ class Gathering:
         """Whether the model was put to work."""
         return self._message is not None
 
-    def take(self, event: Any) -> None:
-        """Add one event. A whole message counts as well: a server that does not stream sends one."""
+    def take(self, event: Any) -> bool:
+        """Add one event; whether it is the last one. A whole message counts: a server may not stream."""
         event = mapping(event)
-        kind = event.get("type")
+        kind = word(event.get("type"))
         if kind == "message":
             self._message = dict(event)
-        elif kind == "message_start":
+        elif kind == "message_start" and self._message is None:
             self._message = {**mapping(event.get("message")), "content": []}
         elif kind == "error":
             self.error = event
         elif kind == "message_delta" and self._message is not None:
             self._end(self._message, event)
-        elif kind in ("content_block_start", "content_block_delta"):
-            index = event.get("index")
-            if isinstance(index, int) and index not in self._blocks and kind == "content_block_start":
-                self._blocks[index] = dict(mapping(event.get("content_block")))
-            elif isinstance(index, int) and index in self._blocks and kind == "content_block_delta":
-                self._add(index, mapping(event.get("delta")))
+        elif isinstance(index := event.get("index"), int) and index not in self._stopped:
+            self._of_block(kind, index, event)
+        return kind == "message_stop"
 
     def message(self) -> dict[str, Any] | None:
         """The message; None where its end did not come: it has a reason to stop then."""
@@ -74,6 +76,15 @@ class Gathering:
         # counts are totals: they replace those of the beginning, and what is left out stands
         later = {name: value for name, value in mapping(event.get("usage")).items() if value is not None}
         message["usage"] = {**mapping(message.get("usage")), **later}
+
+    def _of_block(self, kind: str, index: int, event: Mapping[str, Any]) -> None:
+        known = index in self._blocks
+        if kind == "content_block_start" and not known:
+            self._blocks[index] = dict(mapping(event.get("content_block")))
+        elif kind == "content_block_delta" and known:
+            self._add(index, mapping(event.get("delta")))
+        elif kind == "content_block_stop" and known:
+            self._stopped.add(index)
 
     def _add(self, index: int, delta: Mapping[str, Any]) -> None:
         kind = word(delta.get("type"))

@@ -109,7 +109,8 @@ def hosts_of(task: Task, most: int) -> tuple[list[str], list[str]]:
 
     For APIs that take no paths: a blocked page costs its whole host.
     """
-    hosts = list(dict.fromkeys(entry.partition("/")[0].lower() for entry in task.blocked if entry.strip("/ ")))
+    found = (entry.partition("/")[0].strip().lower() for entry in task.blocked)
+    hosts = list(dict.fromkeys(host for host in found if host))
     notes = [f"only the first {most} of {len(hosts)} blocked hosts were passed on"] if len(hosts) > most else []
     return hosts[:most], notes
 

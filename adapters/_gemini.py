@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from adapters._citations import in_text, merged, source
+from adapters._values import count, listed, mapping, mappings, scalars, word
 from core.jobs import State
 from core.model import Citation, Usage
 from core.sse import Event
@@ -57,8 +58,6 @@ _STEPS: Final = frozenset(
         ),
     }
 )
-#: Counts above this are no counts of tokens.
-_MOST: Final = 10**12
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 
 
@@ -87,9 +86,8 @@ def read(body: Mapping[str, Any]) -> Reading:
             if part.get("type") not in ("text", *_STEPS):
                 notes[f"a part of unknown type: {shown(part.get('type'))}"] = None
             continue
-        annotations = part.get("annotations")
         places = Places(text)
-        for annotation in annotations if isinstance(annotations, list) else ():
+        for annotation in mappings(part.get("annotations")):
             citation = _citation(annotation, places, length)
             if citation is not None:
                 found.append(citation)
@@ -119,7 +117,8 @@ def state(body: Mapping[str, Any], known: State) -> tuple[State, str]:
     """The state with what only the reasons tell (a refusal), and the reason for an end that is no success."""
     if known in ("completed", "queued", "running", "cancelled"):
         return known, ""
-    code, message = _error(body)
+    error = error_of(body)
+    code, message = word(error.get("code")), word(error.get("message"))
     if known == "failed":
         return ("refused" if code.lower() in _REFUSALS else "failed"), message or code
     return known, message or code or f"ended as {body.get('status')}"
@@ -127,14 +126,14 @@ def state(body: Mapping[str, Any], known: State) -> tuple[State, str]:
 
 def usage_of(body: Mapping[str, Any]) -> Usage | None:
     """The tokens. What tools put into the prompt is counted beside the input, thinking beside the output."""
-    said = body.get("usage")
-    if not isinstance(said, Mapping):
+    if not isinstance(body.get("usage"), Mapping):
         return None
-    prompt, output = _count(said.get("total_input_tokens")), _count(said.get("total_output_tokens"))
-    cached = _count(said.get("total_cached_tokens"))
-    thought = _count(said.get("total_thought_tokens"))
-    thought = _count(said.get("total_reasoning_tokens")) if thought is None else thought
-    whole = None if prompt is None else prompt + (_count(said.get("total_tool_use_tokens")) or 0)
+    said = mapping(body, "usage")
+    prompt, output = count(said.get("total_input_tokens")), count(said.get("total_output_tokens"))
+    cached = count(said.get("total_cached_tokens"))
+    thought = count(said.get("total_thought_tokens"))
+    thought = count(said.get("total_reasoning_tokens")) if thought is None else thought
+    whole = None if prompt is None else prompt + (count(said.get("total_tool_use_tokens")) or 0)
     return Usage(
         input=whole,
         cached_input=None if cached is None else min(cached, whole or 0),
@@ -145,23 +144,17 @@ def usage_of(body: Mapping[str, Any]) -> Usage | None:
 
 def searches(body: Mapping[str, Any]) -> int:
     """How many Google searches the provider counted."""
-    said = body.get("usage")
-    counts = said.get("grounding_tool_count") if isinstance(said, Mapping) else None
-    return sum(
-        _count(entry.get("count")) or 0
-        for entry in (counts if isinstance(counts, list) else ())
-        if isinstance(entry, Mapping) and entry.get("type") == "google_search"
-    )
+    counts = mappings(mapping(body, "usage").get("grounding_tool_count"))
+    return sum(count(entry.get("count")) or 0 for entry in counts if entry.get("type") == "google_search")
 
 
 def echo_of(body: Mapping[str, Any]) -> dict[str, Any]:
     """What the server says it used: names as they are, and the counts of its usage."""
     names = {name: body.get(name) for name in ("id", "agent", "model", "environment_id")}
-    found: dict[str, Any] = {name: value for name, value in names.items() if isinstance(value, str)}
-    said = body.get("usage")
-    if isinstance(said, Mapping):
-        found["usage"] = {str(name): value for name, value in said.items() if _count(value) is not None}
-        found["usage"]["google_search"] = searches(body)
+    found = scalars({name: value for name, value in names.items() if isinstance(value, str)})
+    if isinstance(body.get("usage"), Mapping):
+        counts = {name: value for name, value in scalars(body["usage"]).items() if count(value) is not None}
+        found["usage"] = {**counts, "google_search": searches(body)}
     return found
 
 
@@ -194,55 +187,39 @@ class Places:
 
 def _parts(body: Mapping[str, Any], notes: dict[str, None]) -> Iterator[Mapping[str, Any]]:
     """The parts that may hold text."""
-    steps = body.get("steps")
-    if not isinstance(steps, list) or not steps:
-        outputs = body.get("outputs")
-        yield from (part for part in (outputs if isinstance(outputs, list) else ()) if isinstance(part, Mapping))
-        return
+    steps = listed(body.get("steps"))
+    if not steps:
+        yield from mappings(body.get("outputs"))
     for step in steps:
-        kind = step.get("type") if isinstance(step, Mapping) else None
+        kind = mapping(step).get("type")
         if not isinstance(kind, str) or kind not in _STEPS:
             notes[f"a step of unknown type: {shown(kind)}"] = None
         elif kind == "model_output":
-            content = step.get("content")
-            yield from (
-                part for part in (content if isinstance(content, list) else ()) if isinstance(part, Mapping)
-            )
+            yield from mappings(step.get("content"))
 
 
-def _citation(annotation: Any, places: Places, before: int) -> Citation | None:
+def _citation(annotation: Mapping[str, Any], places: Places, before: int) -> Citation | None:
     """A `url_citation`, or the older form that names its `source`, which need not be an address."""
-    if not isinstance(annotation, Mapping) or annotation.get("type", "url_citation") != "url_citation":
+    if annotation.get("type", "url_citation") != "url_citation":
         return None
     url = annotation.get("url")
     if not isinstance(url, str):
-        named = annotation.get("source")
-        url = named if isinstance(named, str) and named.startswith(("http://", "https://")) else None
+        named = word(annotation.get("source"))
+        url = named if named.startswith(("http://", "https://")) else None
     citation = source({"url": url, "title": annotation.get("title")})
-    end = _count(annotation.get("end_index"))
+    end = count(annotation.get("end_index"))
     # a zero is what Google's JSON leaves out
-    start = _count(annotation.get("start_index", 0))
+    start = count(annotation.get("start_index", 0))
     if citation is None or start is None or end is None or end < start:
         return citation
     first, last = places.character(start), places.character(end)
     return citation.model_copy(update={"start": before + first, "end": before + last})
 
 
-def _error(body: Mapping[str, Any]) -> tuple[str, str]:
-    """Code and message of what went wrong; empty where nothing is said."""
-    errors = body.get("errors")
-    places = [body.get("error"), *(errors if isinstance(errors, list) else ())]
-    for place in places:
-        if isinstance(place, Mapping):
-            code, message = place.get("code"), place.get("message")
-            return (code if isinstance(code, str) else ""), (message if isinstance(message, str) else "")
-    return "", ""
-
-
-def _count(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST:
-        return None
-    return value
+def error_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What an interaction says went wrong: its code and message; empty where nothing is said."""
+    found = mappings([body.get("error"), *listed(body.get("errors"))])
+    return scalars(found[0]) if found else {}
 
 
 class Stream:
@@ -262,16 +239,15 @@ class Stream:
     @property
     def id(self) -> str | None:
         """The interaction's id, as soon as an event has named it."""
-        found = self._interaction.get("id")
-        return found if isinstance(found, str) and found else None
+        return word(self._interaction.get("id")) or None
 
     def take(self, event: Event) -> None:
         """Read one event; whatever is none (`[DONE]`) is passed over."""
         data = event.json()
         if not isinstance(data, Mapping):
             return
-        mark = data.get("event_id")
-        if isinstance(mark, str) and mark:
+        mark = word(data.get("event_id"))
+        if mark:
             if mark in self._seen:
                 return
             self._seen.add(mark)
@@ -296,7 +272,7 @@ class Stream:
         return {**self._interaction, "steps": [step.whole() for _, step in sorted(self._steps.items())]}
 
     def _step(self, kind: str, data: Mapping[str, Any]) -> None:
-        index = _count(data.get("index"))
+        index = count(data.get("index"))
         if index is None:
             return
         if kind.endswith("start"):
@@ -309,23 +285,20 @@ class _Step:
     """A step that is coming in. The older `content` events bring a part, which is a step's only one."""
 
     def __init__(self, begun: Any) -> None:
-        begun = begun if isinstance(begun, Mapping) else {}
+        begun = mapping(begun)
         kind = begun.get("type", "text")
         self._kind = "model_output" if kind == "text" else kind
         self._texts: list[str] = []
         self._annotations: list[Any] = []
-        content = begun.get("content")
-        for part in (begun, *(content if isinstance(content, list) else ())):
+        for part in (begun, *listed(begun.get("content"))):
             self.add(part)
 
     def add(self, part: Any) -> None:
         """Add text and annotations of a part or a delta."""
-        if not isinstance(part, Mapping):
-            return
-        if part.get("type") == "text" and isinstance(part.get("text"), str):
-            self._texts.append(part["text"])
-        annotations = part.get("annotations")
-        self._annotations += annotations if isinstance(annotations, list) else []
+        part = mapping(part)
+        if part.get("type") == "text":
+            self._texts.append(word(part.get("text")))
+        self._annotations += listed(part.get("annotations"))
 
     def whole(self) -> dict[str, Any]:
         """The step as a reply lists it."""

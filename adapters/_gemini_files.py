@@ -9,16 +9,15 @@ is missing is asked for again for a while.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Final
-from urllib.parse import quote
 
 from adapters._delivery import placed
+from adapters._values import listed, mapping, path_part, word
 from core.errors import CallError
 from core.jobs import Api, Ask
-from core.jobs.driver import OUTAGE
+from core.jobs.patience import OUTAGE
 from core.strict_json import shown
 
 #: Where the agent is told to write.
@@ -38,7 +37,7 @@ async def files_of(ask: Ask, api: Api, root: str, environment: Any) -> tuple[dic
     """
     if not isinstance(environment, str) or not environment:
         return {}, ["the reply names no environment: there is nowhere to look for files"]
-    base = f"{root}/environments/{quote(environment, safe='')}/files"
+    base = f"{root}/environments/{path_part(environment)}/files"
     notes: list[str] = []
     try:
         entries = await _listed(ask, api, base + FOLDER, notes)
@@ -59,7 +58,7 @@ async def files_of(ask: Ask, api: Api, root: str, environment: Any) -> tuple[dic
         if any(part in ("", ".", "..") for part in parts):
             notes.append(f"a path that leads elsewhere: {shown(path)}")
             continue
-        address = "/".join([base, *(quote(part, safe="") for part in parts)])
+        address = "/".join([base, *(path_part(part) for part in parts)])
         try:
             found.append((path, await ask.patiently(partial(api.download, address, query={"alt": "media"}))))
         except CallError as error:
@@ -74,15 +73,14 @@ async def _listed(ask: Ask, api: Api, address: str, notes: list[str]) -> list[tu
     query = {"recursive": "true", "page_size": str(_PAGE)}
     for _ in range(_PAGES):
         page = await ask.patiently(partial(api.json, "GET", address, query=dict(query)))
-        entries = page.get("files")
-        for entry in entries if isinstance(entries, list) else ():
-            path = entry.get("path") if isinstance(entry, Mapping) else None
+        for entry in listed(page.get("files")):
+            path = mapping(entry).get("path")
             if not isinstance(path, str):
                 notes.append(f"an entry of the list of files without a path: {shown(entry)}")
             elif entry.get("type", "file") == "file":
                 found.append((path.removeprefix("/"), str(entry.get("modified") or "")))
-        token = page.get("next_page_token")
-        if not isinstance(token, str) or not token:
+        token = word(page.get("next_page_token"))
+        if not token:
             return found
         query["page_token"] = token
     notes.append(f"the list of files is longer than {_PAGE * _PAGES}: the rest was not read")

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 from adapters import _prices
 from adapters._citations import source
 from adapters._prices import ModelPrice
+from adapters._values import count, is_id, listed, mapping, mappings, scalars, word
 from core.errors import CallError
-from core.jobs import Paid, Snapshot, State, state_of
+from core.jobs import Paid, Snapshot, State, account_fault, state_of
 from core.judge.completion import FILTERED
 from core.model import Citation, Usage
 from core.reply import MESSAGE_LIMIT, Reply, from_status, shortened
@@ -33,8 +34,6 @@ _STATES: Final[Mapping[str, State]] = {
 _ITEMS: Final = ("message", "reasoning", "web_search_call", "code_interpreter_call", "compaction")
 #: What a service tier does to the price of tokens; a tier that is not here makes it unknown.
 _TIERS: Final[Mapping[str | None, float]] = {None: 1.0, "default": 1.0, "flex": 0.5}
-#: A larger number of anything is no number that a reply can mean.
-_MOST: Final = 10**12
 
 Items = Sequence[Mapping[str, Any]]
 
@@ -66,7 +65,7 @@ def refusal(body: Mapping[str, Any]) -> CallError:
     if not isinstance(error, Mapping):
         error = {"code": body.get("code"), "message": body.get("message") or error}
     # what an error nests besides is of no use, and may be too deep to be written
-    words = {name: value for name, value in error.items() if isinstance(value, (str, int))}
+    words = scalars(error)
     reply = Reply(200, {}, json.dumps({"error": words}).encode(), 0.0, "")
     return CallError(from_status(reply, 0.0).kind, f"an error in place of an answer: {why(words)}")
 
@@ -82,32 +81,17 @@ def annotated(annotations: Any, text: str, *, shift: int = 0) -> Iterator[Citati
 
     A passage that does not lie inside the text is left out.
     """
-    for entry in listed(annotations):
-        if not isinstance(entry, Mapping) or entry.get("type") not in ("url_citation", None):
+    for entry in mappings(annotations):
+        if entry.get("type") not in ("url_citation", None):
             continue
         found = source(entry)
         if found is None:
             continue
-        place = entry.get("url_citation", entry)
+        place = mapping(entry.get("url_citation", entry))
         start, end = count(place.get("start_index")), count(place.get("end_index"))
         if start is not None and end is not None and start < end <= len(text):
             found = found.model_copy(update={"start": start + shift, "end": end + shift})
         yield found
-
-
-def listed(value: Any) -> list[Any]:
-    """The value where it is a list, else an empty one."""
-    return value if isinstance(value, list) else []
-
-
-def count(value: Any) -> int | None:
-    """A number of things; None for whatever else."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST else None
-
-
-def is_id(value: Any) -> TypeGuard[str]:
-    """Whether a value can name something in a path; dots alone would climb in it."""
-    return isinstance(value, str) and bool(value.strip(". "))
 
 
 # how a response stands
@@ -121,25 +105,24 @@ def snapshot_of(response: Mapping[str, Any]) -> Snapshot:
             raise refusal(response)
         raise CallError("malformed", f"openai: a response without an id: {shown(response)}")
     status = response.get("status")
-    state, said = state_of(status, _STATES), ""
+    state, said, void = state_of(status, _STATES), "", None
     if state == "failed":
         said = why(response.get("error"))
+        void = account_fault("openai", scalars(response.get("error")))
     elif state == "incomplete":
-        reason = _inside(response, "incomplete_details", "reason")
+        reason = mapping(response, "incomplete_details").get("reason")
         said = f"stopped early: {shown(reason)}"
         state = "refused" if isinstance(reason, str) and reason in FILTERED else state
     elif state == "completed" and (refused := _refused(items_of(response))):
         state, said = "refused", f"the model refused: {shortened(refused, MESSAGE_LIMIT)}"
-    word = shortened(status, 60) if isinstance(status, str) else ""
-    return Snapshot(state, body=response, word=word, said=said)
+    return Snapshot(state, body=response, word=shortened(word(status), 60), said=said, void=void)
 
 
 def why(error: Any) -> str:
     """The words of an error; empty where there are none."""
-    said = error if isinstance(error, Mapping) else {}
-    words = [said.get(name) for name in ("code", "message")]
+    words = [mapping(error).get(name) for name in ("code", "message")]
     return shortened(
-        ": ".join(str(word) for word in words if word and isinstance(word, (str, int))), MESSAGE_LIMIT
+        ": ".join(str(part) for part in words if part and isinstance(part, (str, int))), MESSAGE_LIMIT
     )
 
 
@@ -157,7 +140,7 @@ def _refused(items: Items) -> str:
 
 def items_of(response: Mapping[str, Any]) -> Items:
     """The items of its output."""
-    return [item for item in listed(response.get("output")) if isinstance(item, Mapping)]
+    return mappings(response.get("output"))
 
 
 def strangers(items: Items) -> list[str]:
@@ -190,7 +173,7 @@ def searched(items: Items) -> Iterator[Citation]:
     """The pages that the searches found."""
     for item in items:
         if item.get("type") == "web_search_call":
-            for entry in listed(_inside(item, "action", "sources")):
+            for entry in listed(mapping(item, "action").get("sources")):
                 found = source(entry)
                 if found is not None:
                     yield found
@@ -200,30 +183,30 @@ def containers_of(items: Items) -> list[str]:
     """The containers of a run, each once: where code ran, and where files lie that a message names."""
     ran = [item.get("container_id") for item in items if item.get("type") == "code_interpreter_call"]
     found = [*ran, *(file.container for file in named_files(items))]
-    return list(dict.fromkeys(name for name in found if is_id(name)))
+    return list(dict.fromkeys(name for name in map(word, found) if is_id(name)))
 
 
 def named_files(items: Items) -> list[Held]:
     """The files that messages name."""
     found: list[Held] = []
     for part in (part for item in items for part in _parts(item)):
-        for entry in listed(part.get("annotations")):
-            if isinstance(entry, Mapping) and entry.get("type") == "container_file_citation":
-                container, file, path = (entry.get(name) for name in ("container_id", "file_id", "filename"))
-                if is_id(container) and is_id(file) and isinstance(path, str):
+        for entry in mappings(part.get("annotations")):
+            if entry.get("type") == "container_file_citation":
+                container, file, path = (word(entry.get(name)) for name in ("container_id", "file_id", "filename"))
+                if is_id(container) and is_id(file):
                     found.append(Held(container, file, path))
     return found
 
 
-def echoed(response: Mapping[str, Any]) -> dict[str, str]:
+def echoed(response: Mapping[str, Any]) -> dict[str, Any]:
     """What the server says it used."""
     said = {
         "id": response.get("id"),
         "model": response.get("model"),
-        "effort": _inside(response, "reasoning", "effort"),
+        "effort": mapping(response, "reasoning").get("effort"),
         "service_tier": response.get("service_tier"),
     }
-    return {name: value for name, value in said.items() if isinstance(value, str)}
+    return scalars({name: value for name, value in said.items() if isinstance(value, str)})
 
 
 def seconds(response: Mapping[str, Any]) -> float | None:
@@ -234,8 +217,7 @@ def seconds(response: Mapping[str, Any]) -> float | None:
 
 def _parts(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The parts of a message; none of anything else."""
-    content = listed(item.get("content")) if item.get("type") == "message" else []
-    return [part for part in content if isinstance(part, Mapping)]
+    return mappings(item.get("content")) if item.get("type") == "message" else []
 
 
 # what a response cost
@@ -248,9 +230,9 @@ def usage_of(response: Mapping[str, Any]) -> Usage | None:
         return None
     return Usage(
         input=count(raw.get("input_tokens")),
-        cached_input=count(_inside(raw, "input_tokens_details", "cached_tokens")),
+        cached_input=count(mapping(raw, "input_tokens_details").get("cached_tokens")),
         output=count(raw.get("output_tokens")),
-        reasoning=count(_inside(raw, "output_tokens_details", "reasoning_tokens")),
+        reasoning=count(mapping(raw, "output_tokens_details").get("reasoning_tokens")),
     )
 
 
@@ -268,7 +250,7 @@ def paid(response: Mapping[str, Any], *, model: str, price: ModelPrice | None) -
         price = _prices.price_of(told if isinstance(told, str) else model, _prices.OPENAI)
         price = _of_tier(price, response.get("service_tier"))
     cached = min(usage.cached_input or 0, usage.input)
-    written = count(_inside(response.get("usage"), "input_tokens_details", "cache_write_tokens")) or 0
+    written = count(mapping(response, "usage", "input_tokens_details").get("cache_write_tokens")) or 0
     written = min(written, usage.input - cached)
     fresh = usage.input - cached - written
     result = _prices.tokens_paid(
@@ -281,7 +263,7 @@ def paid(response: Mapping[str, Any], *, model: str, price: ModelPrice | None) -
 
 
 def _fees(response: Mapping[str, Any], items: Items) -> dict[str, float]:
-    searches = count(_inside(response.get("tool_usage"), "web_search", "num_requests"))
+    searches = count(mapping(response, "tool_usage", "web_search").get("num_requests"))
     if searches is None:
         searches = sum(item.get("type") == "web_search_call" for item in items)
     fees = {
@@ -297,8 +279,3 @@ def _of_tier(price: ModelPrice | None, tier: Any) -> ModelPrice | None:
         return None
     cached = None if price.cached_input is None else price.cached_input * share
     return replace(price, input=price.input * share, output=price.output * share, cached_input=cached)
-
-
-def _inside(tree: Any, group: str, name: str) -> Any:
-    inner = tree.get(group) if isinstance(tree, Mapping) else None
-    return inner.get(name) if isinstance(inner, Mapping) else None

@@ -6,7 +6,7 @@ Objects are mappings, and no reply is trusted to have one where one belongs: the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 from urllib.parse import quote
 
 #: Counts and sums beyond this are not believed.
@@ -48,7 +48,7 @@ def amount(value: Any) -> float | None:
     return float(value) if numeric and 0 <= value <= MOST else None
 
 
-def is_id(value: Any) -> bool:
+def is_id(value: Any) -> TypeGuard[str]:
     """Whether a value can name something in a path: dots alone would climb in it."""
     return isinstance(value, str) and bool(value.strip(". "))
 

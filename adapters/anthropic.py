@@ -20,20 +20,10 @@ from dataclasses import asdict
 from typing import Any, ClassVar, Final
 
 from adapters import _prices
-from adapters._anthropic import (
-    VERSION,
-    Tokens,
-    api_of,
-    blocked_hosts,
-    clean,
-    files_of,
-    mapping,
-    mappings,
-    refusal,
-    word,
-)
+from adapters._anthropic import VERSION, Tokens, api_of, clean, files_of, refusal
 from adapters._anthropic_message import Contents, Gathering, read
-from adapters._delivery import channel_of, checked_channel, message, schema_of, typed
+from adapters._delivery import channel_of, checked_channel, hosts_of, message, schema_of, typed
+from adapters._values import listed, mapping, mappings, scalars, word
 from core.clock import Clock
 from core.errors import CallError
 from core.jobs import Answer, Api, Ask, JobOptions, JobSystem, Paid, Provider, Snapshot, State
@@ -137,12 +127,8 @@ class Messages(Provider):
             usage=tokens.usage() if tokens else None,
             paid=tokens.paid(price) if tokens else Paid(),
             echoed={
-                "id": said.get("id"),
-                "model": said.get("model"),
-                "stop_reason": said.get("stop_reason"),
-                "calls": said.get("calls"),
-                "usage": said.get("tokens"),
-                "container": said.get("container"),
+                **scalars({name: said.get(name) for name in ("id", "model", "stop_reason", "calls", "container")}),
+                "usage": asdict(tokens) if tokens else None,
             },
             notes=(*found.notes, *notes),
         )
@@ -160,13 +146,18 @@ class Messages(Provider):
         late = f"no answer within {self._deadline_s:g} s (system.timeout_s)"
         if left_s <= 0:
             return self._ended(before, "timed_out", late)
-        body = self._body(ask, before)
+        body, gathering = self._body(ask, before), Gathering()
+        reply: Mapping[str, Any] | None
         try:
             async with asyncio.timeout(left_s):
-                reply = await (self._streamed(body, left_s) if self._stream else self._whole(body, left_s))
+                if self._stream:
+                    reply = await self._streamed(body, left_s, gathering)
+                else:
+                    reply = await self._whole(body, left_s)
         except TimeoutError:
-            # what was used until then is not said
-            return self._ended({**before, "tokens": None}, "timed_out", late)
+            reply = gathering.message()
+            if reply is None:  # what was used until then is not said
+                return self._ended({**before, "tokens": None}, "timed_out", late)
         return self._snapshot(_joined(before, reply))
 
     def _body(self, ask: Ask, before: Mapping[str, Any]) -> dict[str, Any]:
@@ -200,7 +191,7 @@ class Messages(Provider):
         fetch: dict[str, Any] = {"type": "web_fetch_20260318", "name": "web_fetch"}
         if not typed_reply:
             fetch["citations"] = {"enabled": True}
-        hosts = blocked_hosts(ask.task)
+        hosts, _ = hosts_of(ask.task, len(ask.task.blocked))  # no limit is known
         for tool in (search, fetch):
             uses = self._max_uses[tool["name"]]
             if uses is not None:
@@ -217,20 +208,24 @@ class Messages(Provider):
             raise self._refused(reply)
         return reply
 
-    async def _streamed(self, body: Mapping[str, Any], left_s: float) -> Mapping[str, Any]:
-        gathering = Gathering()
-        async with self._api.events(
-            "POST", "/v1/messages", {**body, "stream": True}, timeout_s=left_s + 60
-        ) as events:
-            async for event in events:
-                gathering.take(event.json())
+    async def _streamed(self, body: Mapping[str, Any], left_s: float, gathering: Gathering) -> Mapping[str, Any]:
+        """The message, once its last event has come. What breaks after its reason to stop takes nothing away."""
+        streamed = {**body, "stream": True}
+        try:
+            async with self._api.events("POST", "/v1/messages", streamed, timeout_s=left_s + 60) as events:
+                async for event in events:
+                    if gathering.take(event.json()):
+                        break
+        except CallError:
+            if gathering.message() is None:
+                raise
+        found = gathering.message()
+        if found is not None:
+            return found
         if gathering.error is not None and not gathering.began:
             raise self._refused(gathering.error)
-        found = gathering.message()
-        if found is None or gathering.error is not None:
-            why = own_message(gathering.error) or "no end came"
-            raise CallError("cut", f"{self._api.name}: the stream broke off: {why}")
-        return found
+        why = own_message(gathering.error) or "no end came"
+        raise CallError("cut", f"{self._api.name}: the stream broke off: {why}")
 
     def _refused(self, body: Mapping[str, Any]) -> CallError:
         """An error that came with a status of success, or as the first event."""
@@ -286,7 +281,7 @@ def _joined(before: Mapping[str, Any], reply: Mapping[str, Any]) -> dict[str, An
 
 
 def _content(turn: Mapping[str, Any]) -> list[Any]:
-    return list(turn.get("content") or ())
+    return listed(turn.get("content"))
 
 
 def _tokens(turn: Mapping[str, Any]) -> Tokens | None:

@@ -23,25 +23,12 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 from adapters import _prices
-from adapters._anthropic import (
-    VERSION,
-    Tokens,
-    api_of,
-    blocked_hosts,
-    clean,
-    count,
-    files_of,
-    full_name,
-    is_about_files,
-    mapping,
-    mappings,
-    path_part,
-    word,
-)
-from adapters._anthropic_events import cited_in, end_of, ids_of, is_unpaid, kind_of, last_text, number_of
-from adapters._delivery import channel_of, checked_channel, message, placed
+from adapters._anthropic import VERSION, Tokens, api_of, clean, files_of, full_name, is_about_files
+from adapters._anthropic_events import cited_in, end_of, ids_of, kind_of, last_error, last_text
+from adapters._delivery import channel_of, checked_channel, hosts_of, message, placed
+from adapters._values import amount, count, is_id, mapping, mappings, path_part, scalars, word
 from core.errors import CallError
-from core.jobs import Answer, Api, Ask, JobOptions, JobSystem, Paid, Provider, Snapshot
+from core.jobs import Answer, Api, Ask, JobOptions, JobSystem, Paid, Provider, Snapshot, account_fault
 from core.jobs.options import section_of
 from core.jobs.provider import Handle
 from core.model import Task
@@ -75,7 +62,6 @@ _MOST_BLOCKED: Final = 64
 #: asked for in it, and without.
 _CALM: Final = 2
 _CALM_WITHOUT: Final = 4
-_HOUR_USD: Final = 0.08
 #: Dollars below which a session's ceiling cuts many tasks short: a published run paid 46 to 49 a task on average.
 _LOW_CEILING: Final = 100.0
 
@@ -132,11 +118,9 @@ class Sessions(Provider):
             return Snapshot("running", body={"session": session}, word=status, handle=handle)
         events = await self._events(handle)
         state, reason, said = end_of(events, terminated=status == "terminated")
-        void = None
-        if state == "failed" and is_unpaid(events):  # the account's failure, not the agent's
-            void = CallError(
-                "quota", f"{self._api.name}: {said or 'billing_error'}", cost_usd=self._spent(session)
-            )
+        void = account_fault(self._api.name, last_error(events)) if state == "failed" else None
+        if void is not None:  # what the session has used until then is owed
+            void = CallError(void.kind, void.message, cost_usd=self._spent(session))
         return Snapshot(
             state,
             body={"session": session, "events": events},
@@ -172,9 +156,8 @@ class Sessions(Provider):
                 events = await ask.patiently(partial(self._events, last.handle))
             if channel == "file":
                 files, notes = await self._files(ask, last.handle)
-        dropped = len(blocked_hosts(ask.task)) - _MOST_BLOCKED
-        if self.can_block and dropped > 0:
-            notes.append(f"blocked sites: {dropped} were not passed on, {_MOST_BLOCKED} are the most")
+        if self.can_block:
+            notes = [*notes, *hosts_of(ask.task, _MOST_BLOCKED)[1]]
         text = last_text(events)
         tokens = Tokens.read(session.get("usage"))
         agent, usage, stats = (mapping(session.get(name)) for name in ("agent", "usage", "stats"))
@@ -186,12 +169,16 @@ class Sessions(Provider):
             usage=tokens.usage() if tokens else None,
             paid=self._paid(usage, tokens),
             echoed={
-                "id": word(session.get("id")),
-                "model": word(mapping(agent.get("model")).get("id")),
-                "effort": kind_of(mapping(agent.get("model")).get("effort")) or None,
-                "agent": word(agent.get("id")),
-                "agent_version": count(agent.get("version")),
-                "active_seconds": number_of(stats.get("active_seconds")),
+                **scalars(
+                    {
+                        "id": word(session.get("id")),
+                        "model": word(mapping(agent, "model").get("id")),
+                        "effort": kind_of(mapping(agent, "model").get("effort")) or None,
+                        "agent": word(agent.get("id")),
+                        "agent_version": count(agent.get("version")),
+                        "active_seconds": amount(stats.get("active_seconds")),
+                    }
+                ),
                 "usage": asdict(tokens) if tokens else None,
             },
             notes=tuple(notes),
@@ -228,13 +215,13 @@ class Sessions(Provider):
         """The agent of this session: a user's with our model and effort, or ours with the task's blocked sites."""
         if self._own_agent is not None:
             return {"type": "agent_with_overrides", "id": agent, "model": self._model_config()}
-        hosts = blocked_hosts(task)[:_MOST_BLOCKED]
+        hosts, _ = hosts_of(task, _MOST_BLOCKED)
         return {"type": "agent_with_overrides", "id": agent, "tools": [_toolset(hosts)]} if hosts else agent
 
     def _named(self, session: Mapping[str, Any]) -> Snapshot:
         """A session that was just made or found; where it stands is asked later."""
-        if not word(session.get("id")):
-            raise CallError("malformed", f"{self._api.name}: a session without an id: {shown(session)}")
+        if not is_id(session.get("id")):
+            raise CallError("malformed", f"{self._api.name}: a session without a usable id: {shown(session)}")
         session = clean(session)
         return Snapshot(
             "queued", body={"session": session}, word=word(session.get("status")), handle={"id": session["id"]}
@@ -306,7 +293,9 @@ class Sessions(Provider):
         if tokens is None or tokens == Tokens():
             return Paid()
         price = self._price or _prices.price_of(self._model, _prices.ANTHROPIC)
-        return tokens.paid(price, runtime=(number_of(usage.get("active_seconds")) or 0.0) / 3600 * _HOUR_USD)
+        return tokens.paid(
+            price, runtime=(amount(usage.get("active_seconds")) or 0.0) / 3600 * _prices.ANTHROPIC_HOUR
+        )
 
 
 def _path(handle: Handle) -> str:

@@ -25,12 +25,13 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from adapters._citations import cited
+from adapters._completion import outcome
+from adapters._values import mapping
 from core.digest import plain
 from core.errors import CallError, InputError
-from core.judge.completion import CUT, FILTERED, bill, first_choice, text_of
-from core.model import Failure, Submission, SubmissionStatus, Task, Usage
+from core.judge.completion import bill, first_choice, text_of
+from core.model import Failure, Submission, Task, Usage
 from core.prices import Price, cost, price_from_config
-from core.reply import shortened
 from core.section import Section
 from core.services import Services
 from core.strict_json import without_surrogates
@@ -219,8 +220,7 @@ class Chat:
     def _submission(self, task: Task, attempt: int, body: Mapping[str, Any], latency_s: float) -> Submission:
         paid = bill(body, self._options.price)
         choice = first_choice(body)
-        message = choice.get("message")
-        message = message if isinstance(message, Mapping) else {}
+        message = mapping(choice, "message")
         text = text_of(message)
         finish = str(choice.get("finish_reason") or "").lower()
         if finish == "error" and not text.strip():
@@ -264,17 +264,6 @@ class Chat:
             retry_after_s=error.retry_after_s,
             request_id=error.request_id,
         )
-
-
-def outcome(finish: str, refusal: Any) -> tuple[SubmissionStatus, Failure | None]:
-    """What a finish reason and a refusal say about an answer."""
-    if finish in FILTERED:
-        return "refused", Failure(kind="refused", message=f"the provider's filter stopped the answer ({finish})")
-    if isinstance(refusal, str) and refusal.strip():
-        return "refused", Failure(kind="refused", message=f"the model refused: {shortened(refusal, 300)}")
-    if finish in CUT:
-        return "incomplete", Failure(kind="truncated", message="the answer was cut at max_output_tokens")
-    return "completed", None
 
 
 def _litellm() -> Any:

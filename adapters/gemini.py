@@ -14,19 +14,20 @@ blocked sites.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from datetime import date
 from typing import Any, ClassVar, Final
-from urllib.parse import quote
 
 from adapters import _prices
 from adapters._delivery import Channel, channel_of, checked_channel, message, schema_of, typed
-from adapters._gemini import STATES, Stream, echo_of, read, searches, state, typed_text, usage_of
+from adapters._gemini import STATES, Stream, echo_of, error_of, read, searches, state, typed_text, usage_of
 from adapters._gemini_files import FOLDER, files_of
+from adapters._values import is_id, path_part, word
 from core.clock import Clock
 from core.errors import CallError, InputError
 from core.http import Reply, from_status
-from core.jobs import Answer, Api, Ask, JobOptions, JobSystem, Paid, Provider, Snapshot, state_of
+from core.jobs import Answer, Api, Ask, JobOptions, JobSystem, Paid, Provider, Snapshot, account_fault, state_of
 from core.jobs.options import section_of
 from core.jobs.provider import Handle
 from core.prices import price_from_config
@@ -88,9 +89,6 @@ class Gemini(Provider):
         kind = "deep-research" if self._backend == "agent" else "model"
         fee = section.number_or_none("search_fee_usd")
         self._fee = _prices.GEMINI_SEARCH[kind] if fee is None else fee
-        #: Interaction → the token that continues it. In memory on purpose: after a restart the interaction is
-        #: asked again and names its token anew, so that what costs money is announced before it is sent.
-        self._paused: dict[str, str] = {}
         self.settings = {
             "backend": self._backend,
             "model" if self._backend == "model" else "agent": self._name,
@@ -104,14 +102,19 @@ class Gemini(Provider):
     async def create(self, ask: Ask) -> Snapshot:
         if self._transport == "stream":
             return await self._streamed(ask)
-        return self._snapshot(await self._post(self._body(ask)), None)
+        begun = {"until": self._clock.now() + self._deadline_s}
+        return self._snapshot(await self._post(self._body(ask)), begun)
 
     async def advance(self, ask: Ask, handle: Handle) -> Snapshot:
-        token = self._paused.get(handle["id"])
+        token = handle.get("token")
         if token is None:
             return self._snapshot(await self._get(self._path(handle)), handle)
+        if self._clock.now() >= handle.get(
+            "until", math.inf
+        ):  # a restart after the deadline pays for nothing more
+            said = f"no answer within {self._deadline_s:g} s (system.timeout_s): it was paused"
+            return Snapshot("timed_out", word="timed_out", said=said, handle=handle)
         found = await self._post({**self._body(ask), "continuation_token": token})
-        del self._paused[handle["id"]]
         return self._snapshot(found, {**handle, "continued": handle.get("continued", 0) + 1})
 
     async def cancel(self, handle: Handle) -> None:
@@ -196,7 +199,7 @@ class Gemini(Provider):
         return schema_of(ask.task, channel_of(ask.task, self._delivery)) if self._backend == "model" else None
 
     def _path(self, handle: Handle) -> str:
-        return f"{self._root}/interactions/{quote(handle['id'], safe='')}"
+        return f"{self._root}/interactions/{path_part(handle['id'])}"
 
     async def _post(self, body: Mapping[str, Any]) -> dict[str, Any]:
         timeout_s = self._deadline_s if self._transport == "sync" else None
@@ -216,6 +219,7 @@ class Gemini(Provider):
         ones; then, and where it ends before the interaction does, the interaction is asked like any other.
         """
         stream = Stream()
+        begun = {"until": self._clock.now() + self._deadline_s}
         until = self._clock.monotonic() + self._deadline_s
         method, path, query = "POST", f"{self._root}/interactions", {"alt": "sse"}
         body: dict[str, Any] | None = {**self._body(ask), "stream": True}
@@ -227,7 +231,7 @@ class Gemini(Provider):
                     async for event in events:
                         stream.take(event)
                         if stream.id is not None:
-                            ask.keep({"id": stream.id})
+                            ask.keep({**begun, "id": stream.id})
                 break
             except CallError:
                 if stream.id is None or stream.last is None or stream.last == seen:
@@ -237,25 +241,30 @@ class Gemini(Provider):
         found = stream.body()
         if stream.id is None:
             raise self._unusable(stream.failed or found)
-        last = self._snapshot({**found, "status": found.get("status") or "in_progress"}, None)
+        last = self._snapshot({**found, "status": found.get("status") or "in_progress"}, begun)
         return last if last.state not in ("queued", "running") else Snapshot("running", handle=last.handle)
 
     # reading
 
     def _snapshot(self, body: Mapping[str, Any], handle: Handle | None) -> Snapshot:
-        """What a reply says of the interaction; `handle` is what was known of it before."""
-        word, named = body.get("status"), body.get("id")
-        known = {**(handle or {}), **({"id": named} if isinstance(named, str) and named else {})}
-        if not isinstance(word, str) or "id" not in known:
+        """What a reply says of the interaction; `handle` is what was known of it before.
+
+        The token of a pause stands in the new handle until it is used: a handle that has one is continued, which
+        costs money, every other is asked about.
+        """
+        status, named = word(body.get("status")), word(body.get("id"))
+        known = {**(handle or {}), **({"id": named} if is_id(named) else {})}
+        known.pop("token", None)
+        if not status or "id" not in known:
             raise self._unusable(body)
-        ends, said = state(body, state_of(word, STATES))
-        token = body.get("continuation_token")
-        paused = word == "requires_continuation" and isinstance(token, str) and bool(token)
-        if paused and known.get("continued", 0) >= _MOST_CONTINUED:
-            paused, ends, said = False, "incomplete", f"it paused more than {_MOST_CONTINUED} times"
-        if paused:
-            self._paused[known["id"]] = str(token)
-        return Snapshot(ends, body=body, word=word, said=said, handle=known, paid_next=paused)
+        ends, said = state(body, state_of(status, STATES))
+        token = word(body.get("continuation_token")) if status == "requires_continuation" else ""
+        if token and known.get("continued", 0) >= _MOST_CONTINUED:
+            token, ends, said = "", "incomplete", f"it paused more than {_MOST_CONTINUED} times"
+        if token:
+            known["token"] = token
+        void = account_fault("gemini", error_of(body)) if ends == "failed" else None
+        return Snapshot(ends, body=body, word=status, said=said, handle=known, paid_next=bool(token), void=void)
 
     def _unusable(self, body: Mapping[str, Any]) -> CallError:
         """The error that a reply is which is no interaction: its own, or that nobody knows what it is."""
@@ -265,8 +274,8 @@ class Gemini(Provider):
         return CallError(error.kind, f"gemini: {error.message}", retry_after_s=error.retry_after_s)
 
     def _paid(self, body: Mapping[str, Any]) -> Paid:
-        usage, count = usage_of(body), searches(body)
-        fees = {"google_search": count * self._fee} if count else {}
+        usage, searched = usage_of(body), searches(body)
+        fees = {"google_search": searched * self._fee} if searched else {}
         if usage is None or usage.input is None or usage.output is None:
             return Paid(None, "unknown", fees)
         price = self._price or _prices.price_of(self._name, _prices.GEMINI)

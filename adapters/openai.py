@@ -17,13 +17,13 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any, ClassVar, Final
-from urllib.parse import quote
 
 from adapters import _openai, _prices
 from adapters._citations import in_text, merged
-from adapters._delivery import channel_of, checked_channel, message, schema_of, typed
+from adapters._delivery import channel_of, checked_channel, hosts_of, message, schema_of, typed
 from adapters._openai import snapshot_of
 from adapters._openai_files import FOLDER, delivered
+from adapters._values import count, path_part
 from core.digest import plain
 from core.errors import CallError
 from core.jobs import TERMINAL, Answer, Api, Ask, JobOptions, JobSystem, Provider, Snapshot
@@ -65,8 +65,8 @@ _NOTICE: Final = timedelta(days=60)
 class OpenAI(Provider):
     """The Responses API, polled.
 
-    `task.blocked` goes into `filters.blocked_domains` of the web search: hosts without a scheme, at most 100. An
-    address is cut to its host, since the field knows no paths. The preview tool has no such field.
+    `task.blocked` goes into `filters.blocked_domains` of the web search: hosts without a scheme, at most 100; what
+    is left out is noted. The field knows no paths. The preview tool has no such field.
     """
 
     can_cancel: ClassVar[bool] = True
@@ -112,8 +112,6 @@ class OpenAI(Provider):
 
     async def answer(self, ask: Ask, last: Snapshot) -> Answer:
         response = last.body
-        if last.state == "failed" and (error := _openai.refusal(response)).kind == "quota":
-            raise error  # an empty account is no failure of the system's
         channel = channel_of(ask.task, self._delivery)
         items = _openai.items_of(response)
         text, cited = _openai.answer_in(items)
@@ -124,6 +122,8 @@ class OpenAI(Provider):
         elif channel == "schema":
             files, more = typed(text, ask.task.required_files)
             notes += more
+        if self.can_block:
+            notes += hosts_of(ask.task, _MOST_BLOCKED)[1]
         paid, doubts = _openai.paid(response, model=self._model, price=self._price)
         return Answer(
             text=text or None,
@@ -161,9 +161,9 @@ class OpenAI(Provider):
             search: dict[str, Any] = {"type": self._search}
             if self._context is not None:
                 search["search_context_size"] = self._context
-            hosts = list(dict.fromkeys(entry.partition("/")[0] for entry in task.blocked))
+            hosts, _ = hosts_of(task, _MOST_BLOCKED)
             if self.can_block and hosts:
-                search["filters"] = {"blocked_domains": hosts[:_MOST_BLOCKED]}
+                search["filters"] = {"blocked_domains": hosts}
             tools.append(search)
         if self._memory is not None:
             container = {"type": "auto", "memory_limit": self._memory}
@@ -215,7 +215,7 @@ class OpenAIStreamed(OpenAI):
                         if "id" in handle:
                             return None
                         raise _openai.refusal(said)
-                    number = _openai.count(said.get("sequence_number"))
+                    number = count(said.get("sequence_number"))
                     if number is not None:
                         handle["after"] = number
                     if not isinstance(response, Mapping):
@@ -253,7 +253,7 @@ def _named(response: Mapping[str, Any]) -> Snapshot:
 
 
 def _path(handle: Handle) -> str:
-    return f"{_PATH}/{quote(str(handle['id']), safe='')}"
+    return f"{_PATH}/{path_part(str(handle['id']))}"
 
 
 _TRANSPORTS: Final[Mapping[str, type[OpenAI]]] = {"poll": OpenAI, "stream": OpenAIStreamed, "sync": OpenAISync}

@@ -12,6 +12,7 @@ system=chat asks through litellm instead, with each provider's own parameters.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, ClassVar, Final
@@ -19,9 +20,10 @@ from urllib.parse import urlsplit
 
 from adapters import _prices
 from adapters._citations import cited, merged
+from adapters._completion import outcome
 from adapters._delivery import channel_of, checked_channel, message, schema_of, typed
-from adapters._openai import annotated, cleaned, late, listed, refusal
-from adapters.chat import outcome
+from adapters._openai import annotated, cleaned, late, refusal
+from adapters._values import listed, mapping, mappings, scalars
 from core.digest import plain
 from core.errors import CallError, InputError
 from core.jobs import Answer, Api, Ask, JobOptions, JobSystem, Paid, Provider, Snapshot, State, state_of
@@ -83,7 +85,7 @@ class OpenAICompatible(Provider):
             return Answer(channel=channel_of(ask.task, self._delivery))
         channel = channel_of(ask.task, self._delivery)
         choice = first_choice(completion)
-        reply = _message(choice)
+        reply = mapping(choice, "message")
         text = text_of(reply)
         files, odd = typed(text, ask.task.required_files) if channel == "schema" else ({}, [])
         paid = _bill(completion, self._price)
@@ -100,7 +102,7 @@ class OpenAICompatible(Provider):
             citations=merged([*cited(completion), *passages]),
             usage=paid.usage,
             paid=_paid(paid),
-            echoed={name: value for name, value in named.items() if isinstance(value, str)},
+            echoed=scalars({name: value for name, value in named.items() if isinstance(value, str)}),
             notes=tuple(odd),
         )
 
@@ -158,9 +160,7 @@ class _Gathered:
             if event.data.strip() == "[DONE]":
                 self._done = True
                 return
-            chunk = event.json()
-            if isinstance(chunk, Mapping):
-                self._take(chunk)
+            self._take(_chunk(event))
 
     def completion(self) -> Mapping[str, Any]:
         """The whole; raises CallError `cut` where neither a finish reason nor [DONE] says that it is one."""
@@ -182,30 +182,36 @@ class _Gathered:
             raise refusal(chunk)
         # of what stands beside the choices, the last that says something counts: usage comes at the end
         self._top |= {name: value for name, value in chunk.items() if value and name != "choices"}
-        choices = [choice for choice in listed(chunk.get("choices")) if isinstance(choice, Mapping)]
-        for choice in choices:
+        for choice in mappings(chunk.get("choices")):
             if choice.get("index") not in (0, None):
                 continue
             self.finish = choice.get("finish_reason") or self.finish
             delta = choice.get("delta")
             if isinstance(delta, Mapping):
                 self._add(delta)
-            elif isinstance(choice.get("message"), Mapping):  # a server that does not stream answers whole
+            elif mapping(choice, "message"):  # a server that does not stream answers whole
                 self._whole = chunk
 
     def _add(self, delta: Mapping[str, Any]) -> None:
         text, said = delta.get("content"), delta.get("refusal")
-        # as it came: a pair of surrogates may be spread over two chunks
         self._texts.append(text if isinstance(text, str) else text_of(delta))
         self._refusals += [said] if isinstance(said, str) else []
         self._annotations += listed(delta.get("annotations"))
+
+
+def _chunk(event: Event) -> Mapping[str, Any]:
+    """A chunk as it came: a sign may be spread over two of them, so texts are mended when they are whole."""
+    try:
+        return mapping(json.loads(event.data))
+    except (ValueError, RecursionError):
+        return {}
 
 
 def _snapshot(completion: Mapping[str, Any], price: Price | None) -> Snapshot:
     """How a completion ended. Raises CallError for one that has no choice, or that the server gave up."""
     completion = cleaned(completion)
     choice = first_choice(completion)
-    reply = _message(choice)
+    reply = mapping(choice, "message")
     finish = str(choice.get("finish_reason") or "").lower()
     if finish == "error" and not text_of(reply).strip():
         paid = _bill(completion, price)
@@ -214,11 +220,6 @@ def _snapshot(completion: Mapping[str, Any], price: Price | None) -> Snapshot:
     status, failure = outcome(finish, reply.get("refusal"))
     said = "" if failure is None else failure.message
     return Snapshot(state_of(status, _STATES), body=completion, word=finish[:60] or status, said=said)
-
-
-def _message(choice: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = choice.get("message")
-    return found if isinstance(found, Mapping) else {}
 
 
 def _bill(completion: Mapping[str, Any], price: Price | None) -> Bill:

@@ -7,6 +7,7 @@ end, but an empty account says nothing about the system: it is treated as the sa
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 from core.errors import CallError
@@ -23,12 +24,11 @@ def account_fault(name: str, said: Any) -> CallError | None:
     """
     if not said:
         return None
-    try:
-        body = json.dumps({"error": said}, default=str)[:_LOOKED_AT] if isinstance(said, dict) else None
-    except (ValueError, RecursionError):
-        return None
-    content = body if body is not None else json.dumps({"error": {"message": str(said)[:_LOOKED_AT]}})
-    error = from_status(Reply(200, {}, content.encode("utf-8", "replace"), 0.0, ""), 0.0)
+    fields = {"message": str(said)[:_LOOKED_AT]}
+    if isinstance(said, Mapping):  # its words and codes; what it nests may be too deep to be written
+        fields = {str(name): str(item)[:_LOOKED_AT] for name, item in said.items() if isinstance(item, (str, int))}
+    content = json.dumps({"error": fields}).encode("utf-8", "replace")
+    error = from_status(Reply(200, {}, content, 0.0, ""), 0.0)
     if not error.meaning.stops_run:
         return None
     words = error.message.partition(": ")[2] or error.message

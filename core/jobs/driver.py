@@ -151,7 +151,7 @@ class Driver:
             elif error is None:
                 result = task.result()
                 if isinstance(result, Snapshot) and result.handle is not None:
-                    record.keep(result.handle)
+                    record.keep(result.handle, paid_next=result.paid_next)
             raise
 
     async def _found(self, ask: Ask, record: JobRecord, cause: CallError | None) -> Snapshot:
@@ -306,8 +306,11 @@ class Driver:
             record.refused()  # the continuation ended with its connection: the next start sends it again
         if not (self.provider.can_cancel and self.options.cancel_on_interrupt):
             return
-        # what becomes of it is seen by the next start: it may be over already, and then it is paid for
-        record.cancelling()
+        if record.row.step == "paid":
+            return  # a pause: nothing runs, and to look at it would be to continue it
+        if record.row.step != "paying":  # what became of a continuation can't be seen for nothing
+            # what becomes of it is seen by the next start: it may be over already, and then it is paid for
+            record.cancelling()
         try:
             async with asyncio.timeout(self.options.cancel_s):
                 await self.provider.cancel(record.handle)

@@ -12,7 +12,8 @@ from adapters_helpers import TASK, config, services
 from conftest import SHARED
 from fakes.model_server import Behaviour, ModelServer, error
 
-from adapters.chat import Chat, chat, outcome
+from adapters._completion import outcome
+from adapters.chat import Chat, chat
 from core.errors import CallError, InputError
 
 KEY = "the-secret-of-the-chat"

@@ -31,7 +31,6 @@ from fakes.replay_server import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters._anthropic import blocked_hosts
 from adapters._anthropic_message import Gathering, read
 from core.clock import RealClock
 from core.errors import CallError, InputError
@@ -134,10 +133,10 @@ def test_recorded_scenarios_end_as_they_should(
     assert submission.usage.cached_input in (110_000, 220_000)
 
 
-def test_a_limit_is_waited_out_as_the_provider_asks(tmp_path: Path) -> None:
-    limited = recorded("anthropic", "94_err_429")
+def test_the_recorded_limit_is_waited_out_as_the_provider_asks(tmp_path: Path) -> None:
+    limited, *others = scenario("anthropic", "rate")
     limited = replace(limited, headers={**limited.headers, "retry-after": "0.01"})
-    assert done(tmp_path, [limited, reply(text("x"))], None, SYNC).status == "completed"
+    assert done(tmp_path, [limited, *others], None, SYNC).status == "completed"
 
 
 @pytest.mark.parametrize("words", [(SYNC,), ()])
@@ -172,7 +171,7 @@ def test_a_knob_that_is_null_is_not_sent(tmp_path: Path) -> None:
         solved(tmp_path, server, "anthropic", None, *words)
     body = server.requests[0].json
     assert "thinking" not in body
-    assert [tool["name"] for tool in body["tools"]] == ["web_search", "web_fetch"]
+    assert [tool["name"] for tool in body["tools"][:2]] == ["web_search", "web_fetch"]
     assert "max_uses" not in body["tools"][0]
 
 
@@ -210,6 +209,67 @@ def test_a_streamed_message_is_the_same_as_a_whole_one(tmp_path: Path) -> None:
     assert citation.excerpt is not None
     assert submission.usage is not None
     assert (submission.usage.input, submission.usage.output) == (182_110, 5_200)
+
+
+def block(index: int, *pieces: str) -> list[dict[str, Any]]:
+    """The events of a block of text."""
+    start = {"type": "content_block_start", "index": index, "content_block": {"type": "text", "text": ""}}
+    deltas = [
+        {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": piece}}
+        for piece in pieces
+    ]
+    return [start, *deltas, {"type": "content_block_stop", "index": index}]
+
+
+ENDED: Final = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}}
+STOP: Final = {"type": "message_stop"}
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        pytest.param([STOP], id="after its last event"),
+        pytest.param([], id="after its reason to stop"),
+        pytest.param([failure("api_error")], id="after its reason to stop, with an error"),
+    ],
+)
+def test_a_whole_message_is_kept_though_its_stream_breaks(tmp_path: Path, last: list[dict[str, Any]]) -> None:
+    whole = events(START, *block(0, "whole"), ENDED, *last)
+    padded = replace(whole, body=whole.body + b": bye" + b"." * len(whole.body))
+    submission = done(tmp_path, [cut(padded)])
+    assert (submission.status, submission.text) == ("completed", "whole")
+    assert submission.usage is not None
+    assert submission.usage.output == 7
+
+
+@pytest.mark.parametrize("last", [[STOP], []])
+def test_a_whole_message_is_kept_though_its_stream_stays_open(last: list[dict[str, Any]]) -> None:
+    class OpenApi(AnyApi):
+        @asynccontextmanager
+        async def events(self, *_: Any, **__: Any) -> AsyncIterator[AsyncIterator[Event]]:
+            async def each() -> AsyncIterator[Event]:
+                for event in self._stream:
+                    yield Event(json.dumps(event))
+                assert not last, "nothing is asked for after the last event"
+                await asyncio.Event().wait()
+
+            yield each()
+
+    system: Any = make_system(ReplayServer([]), "anthropic", "effort=low", "system.efforts.low.timeout_s=0.2")
+    system.provider._api = OpenApi([{}], [START, *block(0, "whole"), ENDED, *last])
+    submission = asyncio.run(lived(system, plain_task()))
+    assert (submission.status, submission.text) == ("completed", "whole")
+
+
+def test_events_that_come_again_count_once(tmp_path: Path) -> None:
+    first, second = block(0, "One. "), block(1, "Two.")
+    again = {**START, "message": {**START["message"], "id": "msg_2"}}  # type: ignore[dict-item]
+    stream = events(START, *first, *first, again, *second, *first[1:], *second, ENDED, ENDED, STOP, STOP)
+    submission = done(tmp_path, [stream])
+    assert submission.text == "One. Two."
+    assert submission.settings["echoed"]["id"] == "msg_1"
+    assert submission.usage is not None
+    assert submission.usage.output == 7
 
 
 def test_a_server_that_does_not_stream_is_understood(tmp_path: Path) -> None:
@@ -388,7 +448,7 @@ def test_pauses_have_an_end(tmp_path: Path) -> None:
     submission = done(tmp_path, exchanges, None, SYNC, "system.max_continuations=2")
     assert (submission.status, submission.text) == ("incomplete", "abc")
     assert submission.error is not None
-    assert submission.error.message == "still paused after 2 continuations"
+    assert submission.error.message == "anthropic: still paused after 2 continuations; job msg_1"
     assert submission.cost_usd == pytest.approx(0.018)
 
 
@@ -587,7 +647,9 @@ def test_the_deadline_ends_a_request(tmp_path: Path, words: tuple[str, ...]) -> 
     assert result.submission is not None
     assert result.submission.status == "timed_out"
     assert result.submission.error is not None
-    assert result.submission.error.message == "no answer within 0.3 s (system.timeout_s)"
+    assert result.submission.error.message == (
+        "anthropic: no answer within 0.3 s (system.timeout_s); raise system.timeout_s, or lower the effort"
+    )
     assert result.submission.cost_usd is None, "what an open request has used is not known"
     assert not result.job_left
 
@@ -749,7 +811,7 @@ def test_one_of_two_files_is_not_all(tmp_path: Path) -> None:
     submission = done(tmp_path, [reply(left("f1"), text("x")), *kept("f1", "a.csv", "a")], task, SYNC)
     assert (submission.status, submission.files) == ("incomplete", {"data/a.csv": "a"})
     assert submission.error is not None
-    assert submission.error.message == "not delivered: b.csv"
+    assert submission.error.message == "anthropic: not delivered: b.csv; job msg_1"
 
 
 def test_files_of_a_turn_that_was_refused_count(tmp_path: Path) -> None:
@@ -803,8 +865,10 @@ def test_fences_stay_in_the_text(tmp_path: Path) -> None:
 
 
 def test_blocked_sites_are_hosts() -> None:
-    task = plain_task(blocked=("A.example/x", "a.example", "", "/y", "b.example/z"))
-    assert blocked_hosts(task) == ["a.example", "b.example"]
+    many = tuple(f"{number}.example/x" for number in range(200))
+    body = provider("stream")._body(ask_for(plain_task(blocked=("A.example/x", "a.example", *many))), {})
+    hosts = ["a.example", *(f"{number}.example" for number in range(200))]
+    assert [tool["blocked_domains"] for tool in body["tools"][:2]] == [hosts, hosts]
 
 
 JSON: Final = st.recursive(
@@ -897,15 +961,23 @@ async def lived(system: JobSystem, task: Task) -> Submission:
         if last.state == "running":
             assert last.handle is not None
             last = await provider.advance(ask, json.loads(json.dumps(last.handle, allow_nan=False)))
-    submission = submission_of(ask, last, await provider.answer(ask, last), latency_s=1.0)
+    submission = submission_of(
+        ask, last, await provider.answer(ask, last), name="anthropic", handle=None, latency_s=1.0
+    )
     submission.model_dump_json()
     return submission
 
 
-SYSTEMS: Final = {
+SYSTEMS: Final[dict[str, Any]] = {
     transport: make_system(ReplayServer([]), "anthropic", f"system.transport={transport}")
     for transport in ("sync", "stream")
 }
+
+
+def provider(transport: str) -> Any:
+    system = SYSTEMS[transport]
+    assert isinstance(system, JobSystem)
+    return system.provider
 
 
 @given(st.lists(MESSAGES, min_size=1, max_size=3), st.lists(EVENTS, max_size=6), st.sampled_from([*SYSTEMS]))
@@ -913,8 +985,7 @@ def test_whatever_comes_is_an_answer_or_a_call_that_failed(
     replies: list[Any], stream: list[Any], transport: str
 ) -> None:
     system = SYSTEMS[transport]
-    assert isinstance(system, JobSystem)
-    system.provider._api = AnyApi(replies, stream)  # type: ignore[attr-defined]
+    provider(transport)._api = AnyApi(replies, stream)
     try:
         submission = asyncio.run(lived(system, file_task()))
     except CallError:

@@ -206,8 +206,8 @@ def test_what_is_asked(tmp_path: Path) -> None:
 BLOCKED: Final = tuple(f"{number}.example/page" for number in range(70))
 
 
-@pytest.mark.parametrize(("sites", "passed", "notes"), [(2, 2, None), (70, 64, 6)])
-def test_blocked_sites_are_the_sessions_own(tmp_path: Path, sites: int, passed: int, notes: int | None) -> None:
+@pytest.mark.parametrize(("sites", "passed", "noted"), [(2, 2, False), (70, 64, True)])
+def test_blocked_sites_are_the_sessions_own(tmp_path: Path, sites: int, passed: int, noted: bool) -> None:
     made = [answer("POST", path, 200, {"id": "made_1"}) for path in (AGENTS, ENVIRONMENTS)]
     with ReplayServer([*made, *WELL]) as server:
         result = solved(tmp_path, server, "anthropic_managed", plain_task(blocked=BLOCKED[:sites]))
@@ -220,7 +220,7 @@ def test_blocked_sites_are_the_sessions_own(tmp_path: Path, sites: int, passed: 
     }
     assert result.submission is not None
     found = result.submission.settings["echoed"].get("notes")
-    assert found == (None if notes is None else ["blocked sites: 6 were not passed on, 64 are the most"])
+    assert found == (None if not noted else ["only the first 64 of 70 blocked hosts were passed on"])
 
 
 def test_an_agent_of_the_users_keeps_its_tools(tmp_path: Path) -> None:
@@ -341,14 +341,15 @@ def test_reasons_to_stop(
     assert message in (submission.error.message if submission.error else "")
 
 
-def test_a_session_that_nobody_can_pay_stops_the_run_and_is_no_score(tmp_path: Path) -> None:
-    events = [said("a"), error("exhausted", "billing_error"), idle("retries_exhausted")]
+@pytest.mark.parametrize(("fault", "kind"), [("billing_error", "quota"), ("authentication_error", "key")])
+def test_a_session_that_the_account_fails_stops_the_run(tmp_path: Path, fault: str, kind: str) -> None:
+    events = [said("a"), error("exhausted", fault), idle("retries_exhausted")]
     over = answer("GET", SESSION, 200, session("idle", usage={"list_cost": cents("150")}))
     with ReplayServer([CREATED, over, listed(EVENTS, *events)]) as server:
         result = solved(tmp_path, server, "anthropic_managed", None, *IDS)
     assert result.stopped is not None
-    assert result.stopped.kind == "quota"
-    assert result.calls == [("quota", 1.5)], "what was used until then is owed"
+    assert result.stopped.kind == kind
+    assert result.calls == [(kind, 1.5)], "what was used until then is owed"
     assert not result.job_left, "with credit it begins anew"
 
 
@@ -731,7 +732,9 @@ async def lived(system: JobSystem, task: Task) -> Submission:
     for _ in range(3):
         if last.state in ("running", "queued"):
             last = await provider.advance(ask, handle)
-    submission = submission_of(ask, last, await provider.answer(ask, last), latency_s=1.0)
+    submission = submission_of(
+        ask, last, await provider.answer(ask, last), name="anthropic_managed", handle=None, latency_s=1.0
+    )
     submission.model_dump_json()
     return submission
 

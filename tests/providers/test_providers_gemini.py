@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
@@ -21,6 +22,7 @@ from fakes.replay_server import (
     hang_up,
     make_system,
     plain_task,
+    provider_services,
     recorded,
     scenario,
     solved,
@@ -30,11 +32,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters._gemini import Places, Stream, read
+from core.clock import RealClock
 from core.errors import CallError, InputError
+from core.jobs.ledger import Jobs
 from core.jobs.outcome import submission_of
 from core.jobs.provider import Ask, Snapshot
 from core.model import Submission
 from core.sse import Event
+from core.store import Store
 from core.testing import services as parts_services
 from core.testing import system as system_factory
 
@@ -136,7 +141,8 @@ def test_recorded_scenarios_end_as_they_should(
         assert found.settings["echoed"]["cost"]["google_search"] == pytest.approx(37 * 0.035)
     else:
         assert found.error is not None
-        assert found.error.message == "Internal error while researching."
+        expected = "gemini: Internal error while researching.; job v1_FakeInteractionId0001"
+        assert found.error.message.startswith(expected)
 
 
 def test_citations_are_places_in_characters_and_redirects_stay(tmp_path: Path) -> None:
@@ -473,6 +479,33 @@ def test_a_deadline_cancels_and_takes_what_ended_meanwhile(tmp_path: Path, endin
     assert server.requests[-1].method == "GET", "it is looked at once more"
 
 
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        ({"error": {"code": "resource_exhausted", "message": "You exceeded your current quota."}}, "quota"),
+        ({"errors": [{"code": "failed_precondition", "message": "Enable billing."}]}, "quota"),
+        ({"error": {"code": "unauthenticated", "message": "API key expired."}}, "key"),
+    ],
+)
+def test_a_job_that_the_account_fails_stops_the_run(tmp_path: Path, fault: dict[str, Any], kind: str) -> None:
+    _, result = run(tmp_path, [created(), polled("failed", None, **fault)])
+    assert result.stopped is not None
+    assert result.stopped.kind == kind
+    assert result.stopped.message.startswith("gemini: ")
+    assert not result.job_left, "the next start sends it anew"
+
+
+def test_what_is_echoed_is_flat(tmp_path: Path) -> None:
+    deep: Any = 1
+    for _ in range(400):
+        deep = {"x": deep}
+    usage = {"total_input_tokens": 1, "total_output_tokens": 2, "deep": deep, "grounding_tool_count": [deep]}
+    _, result = run(tmp_path, [created(), polled(usage=usage, model=deep)])
+    echoed = submission(result).settings["echoed"]
+    assert echoed["usage"] == {"total_input_tokens": 1, "total_output_tokens": 2, "google_search": 0}
+    assert "model" not in echoed
+
+
 # continuations
 
 
@@ -506,15 +539,47 @@ def test_a_continuation_that_is_not_answered_may_have_been_billed(tmp_path: Path
     assert server.requests == [], "the next start does not send it either"
 
 
-def test_a_pause_of_an_earlier_start_is_asked_for_its_token_anew(tmp_path: Path) -> None:
+def stopped_while_paused(folder: Path) -> int:
+    """A start that ends before its continuation is taken; the server's port."""
     begun = answer("POST", CREATE, 200, {"id": "v1_FakeModel1", "status": "in_progress"})
     withdrawn = answer("POST", CREATE, 401, google(401, "UNAUTHENTICATED", "The key was withdrawn."))
-    server, result = run(tmp_path, [begun, paused("t1"), withdrawn], system="gemini_model")
+    server, result = run(folder, [begun, paused("t1"), withdrawn], system="gemini_model")
     assert result.stopped is not None
-    again = [paused("t2"), recorded("gemini", "07_model_grounded_schema")]
-    server, result = run(tmp_path, again, system="gemini_model", port=server.port)
+    assert result.job_left
+    return server.port
+
+
+def test_a_pause_of_an_earlier_start_is_continued_at_once(tmp_path: Path) -> None:
+    port = stopped_while_paused(tmp_path)
+    ended = recorded("gemini", "07_model_grounded_schema")
+    server, result = run(tmp_path, [ended], system="gemini_model", port=port)
     assert submission(result).status == "completed"
-    assert [one.json["continuation_token"] for one in server.sent("POST")] == ["t2"]
+    assert [(one.method, one.json["continuation_token"]) for one in server.requests] == [("POST", "t1")]
+
+
+def test_only_what_costs_money_is_in_doubt_after_a_restart(tmp_path: Path) -> None:
+    port = stopped_while_paused(tmp_path)
+    begun = answer("POST", CREATE, 200, {"id": "v1_FakeModel1", "status": "in_progress"})
+    model = recorded("gemini", "07_model_grounded_schema")
+    exchanges = [begun, hang_up("GET", MODEL_JOB), answer("GET", MODEL_JOB, 200, model.json)]
+    server, result = run(tmp_path, exchanges, system="gemini_model", port=port)
+    assert submission(result).status == "completed", "a question that is not answered is asked again"
+    assert len(server.sent("POST")) == 1
+
+
+def test_a_pause_is_not_continued_after_the_deadline() -> None:
+    handle = {"id": "v1_a", "token": "t1", "until": 1.0}
+    ask = Ask(plain_task(), 1, "token", lambda handle: None, lambda make: make())
+    late = asyncio.run(PROVIDERS["gemini_model"].advance(ask, handle))
+    assert (late.state, late.paid_next) == ("timed_out", False)
+
+
+def test_a_pause_is_known_by_its_handle_alone() -> None:
+    pause = {"id": "v1_a", "status": "requires_continuation", "continuation_token": "t1"}
+    waiting = PROVIDERS["gemini_model"]._snapshot(pause, {"id": "v1_a", "continued": 1, "token": "t0"})
+    assert (waiting.handle, waiting.paid_next) == ({"id": "v1_a", "continued": 1, "token": "t1"}, True)
+    running = PROVIDERS["gemini_model"]._snapshot({"status": "in_progress"}, waiting.handle)
+    assert (running.handle, running.paid_next) == ({"id": "v1_a", "continued": 1}, False), "a token serves once"
 
 
 def test_pauses_without_end_are_cut(tmp_path: Path) -> None:
@@ -824,7 +889,7 @@ def test_files_that_come_and_files_that_do_not(
     assert (note in notes) if note else notes == []
     if status == "empty":
         assert found.error is not None
-        assert found.error.message == "not delivered: members.csv"
+        assert found.error.message == "gemini_antigravity: not delivered: members.csv; job v1_FakeAnti1"
 
 
 def test_several_files_with_odd_names(tmp_path: Path) -> None:
@@ -996,7 +1061,9 @@ def test_any_reply_gives_a_submission_or_an_error_of_the_table(body: Any, name: 
     ask = Ask(task, 1, "token", lambda handle: None, patiently)
     for last in (provider_snapshot(provider, body), Snapshot("timed_out", body=body)):
         if last is not None:
-            found = submission_of(ask, last, asyncio.run(provider.answer(ask, last)), latency_s=0.0)
+            found = submission_of(
+                ask, last, asyncio.run(provider.answer(ask, last)), name=name, handle=None, latency_s=0.0
+            )
             assert Submission.model_validate_json(found.model_dump_json()) == found
 
 
@@ -1042,3 +1109,39 @@ def _provider(name: str) -> Any:
 
 
 PROVIDERS = {name: _provider(name) for name in ("gemini", "gemini_model", "gemini_antigravity")}
+
+
+def test_an_interrupt_leaves_a_continuation_in_doubt(tmp_path: Path) -> None:
+    released, asked = threading.Event(), threading.Event()
+
+    def hold() -> bytes:
+        asked.set()
+        released.wait(20)
+        return b"{}"
+
+    async def started(server: ReplayServer, *, interrupt: bool) -> str:
+        jobs, store = Jobs(RealClock()), Store(tmp_path / "store.sqlite")
+        jobs.open(store)
+        given = replace(provider_services(), jobs=jobs)
+        system = make_system(server, "gemini_model", given=given)
+        jobs.bind("lga-001", 1, "key")
+        job = asyncio.ensure_future(system.solve(plain_task(), 1))
+        if interrupt:
+            await asyncio.to_thread(asked.wait, 20)
+            job.cancel()
+        with pytest.raises(asyncio.CancelledError if interrupt else CallError):
+            await job
+        await given.http.aclose()
+        row = store.job("key")
+        store.close()
+        assert row is not None
+        return row.step
+
+    begun = answer("POST", CREATE, 200, {"id": "v1_FakeModel1", "status": "in_progress"})
+    stop = answer("POST", f"{MODEL_JOB}/cancel", 200, {"id": "v1_FakeModel1", "status": "cancelled"})
+    with ReplayServer([begun, paused(), answer("POST", CREATE, make=hold)], always=[stop]) as server:
+        assert asyncio.run(started(server, interrupt=True)) == "paying"
+        released.set()
+        sent = len(server.sent("POST", CREATE))
+        assert asyncio.run(started(server, interrupt=False)) == "paying"
+        assert len(server.sent("POST", CREATE)) == sent == 2, "it is never sent again"

@@ -205,10 +205,12 @@ def test_what_is_asked(tmp_path: Path, words: tuple[str, ...], sent: dict[str, A
 def test_blocked_addresses_are_passed_on_as_hosts(tmp_path: Path) -> None:
     blocked = ("a.example/x", "a.example/y", "b.example", *(f"h{number}.example/z" for number in range(200)))
     task = plain_task(blocked=blocked)
-    _, server = run(tmp_path, [created(), ended(said("Yes."))], task)
+    result, server = run(tmp_path, [created(), ended(said("Yes."))], task)
     hosts = server.requests[0].json["tools"][0]["filters"]["blocked_domains"]
     assert hosts[:3] == ["a.example", "b.example", "h0.example"]
     assert len(hosts) == 100
+    notes = got(result).settings["echoed"]["notes"]
+    assert notes == ["only the first 100 of 202 blocked hosts were passed on"], "what is cut is said"
 
 
 @pytest.mark.parametrize(
@@ -333,11 +335,19 @@ def test_an_error_in_place_of_a_response_has_the_tables_kind(error: dict[str, st
     assert error["message"] in raised.value.message
 
 
-def test_a_job_that_fails_for_want_of_credit_stops_the_run(tmp_path: Path) -> None:
-    spent = {"code": "insufficient_quota", "message": "You exceeded your current quota."}
-    result, server = run(tmp_path, [created(), answer("GET", GET, body=response("failed", error=spent))])
+@pytest.mark.parametrize(
+    ("code", "message", "kind"),
+    [
+        ("insufficient_quota", "You exceeded your current quota.", "quota"),
+        ("invalid_api_key", "The key was withdrawn.", "key"),
+    ],
+)
+def test_a_job_that_the_account_fails_stops_the_run(tmp_path: Path, code: str, message: str, kind: str) -> None:
+    fault = {"code": code, "message": message}
+    result, server = run(tmp_path, [created(), answer("GET", GET, body=response("failed", error=fault))])
     assert result.stopped is not None
-    assert result.stopped.kind == "quota"
+    assert (result.stopped.kind, message in result.stopped.message) == (kind, True)
+    assert result.stopped.message.startswith("openai: ")
     assert len(server.sent("POST")) == 1
     assert not result.job_left, "the next start sends it anew"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -29,6 +30,7 @@ from fakes.replay_server import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters import openai_compatible
 from adapters.openai_compatible import _Gathered, _snapshot
 from core.errors import CallError, InputError
 from core.jobs import Ask, JobSystem, Provider
@@ -82,6 +84,14 @@ def run(
 def got(result: Solved) -> Submission:
     assert result.submission is not None
     return result.submission
+
+
+def test_it_needs_no_other_adapter() -> None:
+    assert openai_compatible.__file__ is not None
+    source = Path(openai_compatible.__file__).read_text(encoding="utf-8")
+    imported = re.findall(r"^(?:from|import) adapters\.(\w+)", source, re.MULTILINE)
+    assert imported
+    assert all(name.startswith("_") for name in imported)
 
 
 # recorded scenarios
@@ -508,7 +518,7 @@ def _read(body: Any) -> None:
     try:
         last = _snapshot(body, None)
         found = asyncio.run(_provider().answer(ask, last))
-        submission = submission_of(ask, last, found, latency_s=1.0)
+        submission = submission_of(ask, last, found, name="openai_compatible", handle=None, latency_s=1.0)
     except CallError:
         return
     json.dumps(submission.model_dump(mode="json"), allow_nan=False).encode()

@@ -216,7 +216,7 @@ def test_no_reply_is_a_crash(status: str, body: dict[str, Any], page: Any, file:
     try:
         last = _openai.snapshot_of({"status": status, **body})
         found = asyncio.run(provider.answer(ask, last))
-        submission = submission_of(ask, last, found, latency_s=1.0)
+        submission = submission_of(ask, last, found, name="openai", handle=None, latency_s=1.0)
     except CallError:
         return
     json.dumps(submission.model_dump(mode="json"), allow_nan=False).encode()
