@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from adapters._citations import source
+from adapters._values import is_id, listed, mappings, path_part
 from core.errors import CallError
 from core.jobs import Ask, State
 from core.jobs.provider import Handle
@@ -38,7 +39,7 @@ def handle_of(run: Mapping[str, Any], key: str, word: Any, known: Handle | None)
     """
     if known is None:
         value = run.get(key)
-        if not isinstance(value, str) or not value:
+        if not is_id(value):
             raise CallError("malformed", f"Parallel sent a run without {key}: {shown(run)}")
         return {"id": value}
     if not isinstance(word, str):
@@ -46,26 +47,27 @@ def handle_of(run: Mapping[str, Any], key: str, word: Any, known: Handle | None)
     return known
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
-    """The value where it is an object, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
+def path_of(runs: str, handle: Handle) -> str:
+    """Where a run is asked about."""
+    return f"{runs}/{path_part(handle['id'])}"
 
 
-def entries(value: Any) -> list[Mapping[str, Any]]:
-    """The objects of a list; whatever else stands in it is passed over."""
-    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
+def not_there(name: str, error: CallError) -> CallError:
+    """404 for the result of a run that says that it is completed: the run is there, so the result is late.
+
+    It is waited out, and is unreachable where it never comes: no word on how good the answer is.
+    """
+    message = f"{name}: the run is completed and its result is not there: {error.message}"
+    return CallError("malformed", message, request_id=error.request_id, http_status=error.http_status)
 
 
 def evidence(basis: Any) -> Iterator[Citation]:
     """The sources of each field, in the order of the fields. Several excerpts of a page stand as one, with an
     ellipsis between them: that is where a text may be cut.
     """
-    for field in entries(basis):
-        for entry in entries(field.get("citations")):
-            excerpts = entry.get("excerpts")
-            texts = (
-                [text.strip() for text in excerpts if isinstance(text, str)] if isinstance(excerpts, list) else []
-            )
+    for field in mappings(basis):
+        for entry in mappings(field.get("citations")):
+            texts = [text.strip() for text in listed(entry.get("excerpts")) if isinstance(text, str)]
             found = source(entry, excerpt=" … ".join(dict.fromkeys(text for text in texts if text)))
             if found is not None:
                 yield found

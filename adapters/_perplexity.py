@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeGuard
-from urllib.parse import quote
+from typing import Any, Final
 
 from adapters import _prices
 from adapters._citations import merged, source
+from adapters._values import amount, count, is_id, mapping, mappings, word
 from core.jobs import Paid
 from core.model import Citation, Usage
 from core.strict_json import shown
@@ -29,27 +29,15 @@ _KNOWN: Final = frozenset(
         *("mcp_list_tools", "mcp_call", "skill_loaded", "advisor_result", "reasoning"),
     }
 )
-#: Dollars for one call of a tool, by its name in the usage; a sandbox costs once a session.
-_TOOL_PRICES: Final[Mapping[str, float]] = {
-    "search_web": 0.0025,
-    "fetch_url": 0.0005,
-    "people_search": 0.005,
-    "finance_search": 0.005,
-    "sandbox": 0.03,
-}
-#: The API charges tokens at the rates of the model's own vendor.
-_MODELS: Final = {**_prices.OPENAI, **_prices.ANTHROPIC, **_prices.GEMINI}
 #: `[3]`, `[3, 4]`; not the text of a link.
 _MARKER: Final = re.compile(r"\[(\d{1,5}(?:\s?,\s?\d{1,5}){0,20})\](?!\()")
-#: A count of tokens or calls above this is a mistake of the reply.
-_MOST: Final = 10**15
 
 Item = Mapping[str, Any]
 
 
 def items_of(body: Mapping[str, Any]) -> list[Item]:
     """The items of a response's output."""
-    return list(_entries(body, "output"))
+    return mappings(body.get("output"))
 
 
 def strange(items: Iterable[Item]) -> list[str]:
@@ -66,11 +54,11 @@ def text_of(items: Iterable[Item]) -> tuple[str, list[Citation]]:
         if item.get("type") != "message":
             continue
         text += "\n\n" if text else ""
-        for part in _entries(item, "content"):
+        for part in mappings(item.get("content")):
             piece = part.get("text")
             if not isinstance(piece, str):
                 continue
-            for note in _entries(part, "annotations"):
+            for note in mappings(part.get("annotations")):
                 found = source(note)
                 start, end = count(note.get("start_index")), count(note.get("end_index"))
                 if found is not None and start is not None and end is not None and start < end <= len(piece):
@@ -83,7 +71,7 @@ def text_of(items: Iterable[Item]) -> tuple[str, list[Citation]]:
 
 def refusal_of(items: Sequence[Item]) -> str | None:
     """What the model says in place of an answer; None where there is an answer, or neither."""
-    parts = [part for item in items if item.get("type") == "message" for part in _entries(item, "content")]
+    parts = [part for item in items if item.get("type") == "message" for part in mappings(item.get("content"))]
     if any(isinstance(part.get("text"), str) and part["text"].strip() for part in parts):
         return None
     refusals = (part.get("refusal") for part in parts if part.get("type") == "refusal")
@@ -99,7 +87,7 @@ def citations_of(items: Iterable[Item], text: str, annotated: Iterable[Citation]
     numbered: dict[str, Citation | None] = {}
     for item in items:
         of_item = {"search_results": "results", "fetch_url_results": "contents"}.get(str(item.get("type")), "")
-        for entry in _entries(item, of_item):
+        for entry in mappings(item.get(of_item)):
             found = source(entry)
             if found is None:
                 continue
@@ -120,24 +108,24 @@ def citations_of(items: Iterable[Item], text: str, annotated: Iterable[Citation]
 
 def usage_of(body: Mapping[str, Any]) -> Usage | None:
     """The tokens of all the job's steps."""
-    usage = inside(body, "usage")
+    usage = mapping(body, "usage")
     if not usage:
         return None
     return Usage(
         input=count(usage.get("input_tokens")),
-        cached_input=count(inside(usage, "input_tokens_details").get("cache_read_input_tokens")),
+        cached_input=count(mapping(usage, "input_tokens_details").get("cache_read_input_tokens")),
         output=count(usage.get("output_tokens")),
-        reasoning=count(inside(usage, "output_tokens_details").get("reasoning_tokens")),
+        reasoning=count(mapping(usage, "output_tokens_details").get("reasoning_tokens")),
     )
 
 
 def tool_calls(body: Mapping[str, Any]) -> Iterator[tuple[str, int, float | None]]:
     """The tools that were called: name, calls, dollars (as reported, else by the list; None is unknown)."""
-    for name, tool in inside(body, "usage", "tool_calls_details").items():
+    for name, tool in mapping(body, "usage", "tool_calls_details").items():
         calls = count(tool.get("invocation")) if isinstance(tool, Mapping) else None
         if not calls:
             continue
-        usd, price = _number(tool.get("cost_usd")), _TOOL_PRICES.get(name)
+        usd, price = amount(tool.get("cost_usd")), _prices.PERPLEXITY_TOOLS.get(name)
         if usd is None and price is not None:
             usd = price if name == "sandbox" else price * calls
         yield name, calls, usd
@@ -145,19 +133,19 @@ def tool_calls(body: Mapping[str, Any]) -> Iterator[tuple[str, int, float | None
 
 def paid_of(body: Mapping[str, Any], own_price: _prices.ModelPrice | None) -> Paid:
     """As the reply says; else tokens (at `own_price`, or the model's list price) and tools; else unknown."""
-    cost = inside(body, "usage", "cost")
+    cost = mapping(body, "usage", "cost")
     if cost.get("currency", "USD") == "USD":
-        parts = {name: _number(part) for name, part in cost.items() if name != "total_cost"}
-        found = _prices.reported(_number(cost.get("total_cost")), parts)
+        parts = {name: amount(part) for name, part in cost.items() if name != "total_cost"}
+        found = _prices.reported(amount(cost.get("total_cost")), parts)
         if found is not None:
             return found
     usage, fees = usage_of(body), {name: usd for name, _, usd in tool_calls(body)}
     known = {name: usd for name, usd in fees.items() if usd is not None}
     if usage is None or usage.input is None or usage.output is None or len(known) < len(fees):
         return Paid()
-    price = own_price or _prices.price_of(str(body.get("model")).rpartition("/")[2], _MODELS)
+    price = own_price or _prices.price_of(str(body.get("model")).rpartition("/")[2], _prices.PERPLEXITY)
     cached = usage.cached_input or 0
-    written = count(inside(body, "usage", "input_tokens_details").get("cache_creation_input_tokens")) or 0
+    written = count(mapping(body, "usage", "input_tokens_details").get("cache_creation_input_tokens")) or 0
     fresh = max(0, usage.input - cached - written)
     return _prices.tokens_paid(price, fresh=fresh, cached=cached, written=written, output=usage.output, fees=known)
 
@@ -172,55 +160,16 @@ def files_of(page: Any, items: Iterable[Item]) -> tuple[dict[str, str], list[str
     notes: list[str] = []
     for item in items:
         if item.get("type") == "share_file":
-            file, name = item.get("file_id"), item.get("filename")
-            if usable(file) and isinstance(name, str):
+            file, name = word(item.get("file_id")), item.get("filename")
+            if is_id(file) and isinstance(name, str):
                 shared.pop(file, None)
                 shared[file] = name
             else:
                 notes.append(f"a file was not shared: {shown(item.get('error'))}")
-    entries = list(_entries(page, "data")) if isinstance(page, Mapping) else []
+    entries = mappings(mapping(page).get("data"))
     listed: dict[str, str] = {}
-    for entry in sorted(entries, key=lambda entry: _number(entry.get("created_at")) or 0.0):
-        file, name = entry.get("id"), entry.get("filename")
-        if usable(file) and isinstance(name, str) and file not in shared:
+    for entry in sorted(entries, key=lambda entry: amount(entry.get("created_at")) or 0.0):
+        file, name = word(entry.get("id")), entry.get("filename")
+        if is_id(file) and isinstance(name, str) and file not in shared:
             listed[file] = name
     return {**listed, **shared}, notes
-
-
-# values of any kind
-
-
-def usable(name: Any) -> TypeGuard[str]:
-    """Can this stand in a path? `..` would lead elsewhere."""
-    return isinstance(name, str) and bool(name.strip("."))
-
-
-def quoted(name: str) -> str:
-    """A name as one part of a path."""
-    return quote(name, safe="", errors="replace")
-
-
-def inside(value: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    """The object under these names, one within the other; an empty one where there is none."""
-    for name in names:
-        inner = value.get(name)
-        value = inner if isinstance(inner, Mapping) else {}
-    return value
-
-
-def count(value: Any) -> int | None:
-    """A whole number from 0 on; whatever else stands there is unknown."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST else None
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _MOST:
-        return None
-    return float(value)
-
-
-def _entries(item: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]]:
-    value = item.get(name)
-    for entry in value if isinstance(value, list) else ():
-        if isinstance(entry, Mapping):
-            yield entry

@@ -1,8 +1,8 @@
 """What the providers charge, in one place, as of AS_OF: used where a reply does not say what it cost.
 
 Dollars. A price list ages: `system.price` and `system.estimate_usd` override it, and reports warn when it is older
-than STALE_DAYS. `typical` figures are what published evaluations paid or lasted for one task; they serve the
-estimate before a run and nothing else.
+than STALE_DAYS. What an attempt is expected to cost stands with the efforts, in conf/system. Nothing here was
+checked against a bill; figures without a source at hand say `unverified`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
+from adapters._values import amount, scalars
 from core.jobs import Paid
 from core.prices import Price
 
@@ -52,6 +53,7 @@ def _anthropic(input_: float, output: float, cached: float | None = None) -> Mod
     )
 
 
+#: The rates of litellm's cost map.
 OPENAI: Final[Mapping[str, ModelPrice]] = {
     "gpt-6-astra": _openai(10, 50, 1),
     "gpt-6.1-sol": _openai(2, 10, 0.1),
@@ -62,6 +64,8 @@ OPENAI: Final[Mapping[str, ModelPrice]] = {
     "gpt-5.5": _openai(5, 30),
     "gpt-5.5-pro": _openai(30, 180),
 }
+#: litellm's cost map; unverified: gemini-4-hydrogen, and what is read from a cache. An increase was announced for
+#: the gemini-4 models from 2026-12-01.
 GEMINI: Final[Mapping[str, ModelPrice]] = {
     "deep-research-preview-04-2026": ModelPrice(2, 12),
     "deep-research-max-preview-04-2026": ModelPrice(2, 12),
@@ -69,11 +73,13 @@ GEMINI: Final[Mapping[str, ModelPrice]] = {
     "gemini-4-hydrogen": ModelPrice(1.5, 7.5, 0.075),
     "gemini-3.8-flash": ModelPrice(0.75, 3.75, 0.075),
 }
+#: Reads from a cache cost a twentieth of the input where nothing else stands, writes 1.25 and 2 times as much.
 ANTHROPIC: Final[Mapping[str, ModelPrice]] = {
     "claude-opus-5-5": _anthropic(4, 20, 0.2),
     "claude-sonnet-5-5": _anthropic(2, 10),
     "claude-haiku-5-5": _anthropic(0.1, 0.5),
     "claude-opus-5": _anthropic(5, 25),
+    "fable-5-x": _anthropic(10, 50),
 }
 #: A run's price by its level.
 EXA: Final[Mapping[str, float]] = {"minimal": 0.012, "low": 0.025, "medium": 0.10, "high": 0.50, "xhigh": 1.00}
@@ -88,7 +94,17 @@ PARALLEL: Final[Mapping[str, float]] = {
     "ultra4x": 1.200,
     "ultra8x": 2.400,
 }
+#: A FindAll run, and each of its matches, by generator (docs.parallel.ai, pricing, 2026-08; unverified since).
+FINDALL: Final[Mapping[str, tuple[float, float]]] = {
+    "preview": (0.10, 0.00),
+    "base": (0.25, 0.03),
+    "core": (2.00, 0.15),
+    "pro": (10.00, 1.00),
+}
+#: An older list. A newer one counts 25, 100, 500 and 2,500 credits, whose value is unverified: what a task itself
+#: says of its cost comes first.
 VALYU: Final[Mapping[str, float]] = {"fast": 0.10, "standard": 0.50, "heavy": 2.50, "max": 15.00}
+#: `frontier`: You.com's changelog of 2026-07-20.
 YOU: Final[Mapping[str, float]] = {
     "lite": 0.012,
     "standard": 0.05,
@@ -96,12 +112,26 @@ YOU: Final[Mapping[str, float]] = {
     "exhaustive": 0.45,
     "frontier": 1.20,
 }
+#: One call of a tool of Perplexity's; a sandbox costs once a session.
+PERPLEXITY_TOOLS: Final[Mapping[str, float]] = {
+    "search_web": 0.0025,
+    "fetch_url": 0.0005,
+    "people_search": 0.005,
+    "finance_search": 0.005,
+    "sandbox": 0.03,
+}
+#: Perplexity charges tokens at the rates of the model's own vendor.
+PERPLEXITY: Final[Mapping[str, ModelPrice]] = {**OPENAI, **ANTHROPIC, **GEMINI}
+#: Pay as you go; plans have other prices.
 TAVILY_CREDIT: Final = 0.008
-#: One search, one container, one hour.
+#: One search; one container (an older figure, unverified).
 OPENAI_SEARCH: Final = 0.01
 OPENAI_CONTAINER: Final = 0.03
+#: One search, by what asks for it.
 GEMINI_SEARCH: Final[Mapping[str, float]] = {"deep-research": 0.035, "model": 0.014}
 ANTHROPIC_SEARCH: Final = 0.01
+#: An hour in which a managed session is at work.
+ANTHROPIC_HOUR: Final = 0.08
 
 
 def price_of(model: str, table: Mapping[str, ModelPrice]) -> ModelPrice | None:
@@ -156,15 +186,15 @@ def listed(usd: float | None) -> Paid:
 
 def reported(usd: object, components: object = None) -> Paid | None:
     """What the reply says it cost; None where it says nothing usable."""
-    if isinstance(usd, bool) or not isinstance(usd, (int, float)) or not 0 <= usd <= _MOST_USD:
+    total = amount(usd)
+    if total is None or total > _MOST_USD:
         return None
-    parts = components.items() if isinstance(components, Mapping) else ()
     known = {
-        str(name): float(part)
-        for name, part in parts
+        name: float(part)
+        for name, part in scalars(components).items()
         if isinstance(part, (int, float)) and not isinstance(part, bool) and 0 < abs(part) <= _MOST_USD
     }
-    return Paid(float(usd), "reported", known)
+    return Paid(total, "reported", known)
 
 
 def warnings(today: date) -> list[str]:

@@ -16,8 +16,21 @@ from typing import Any, ClassVar, Final
 from adapters import _prices
 from adapters._citations import merged, source
 from adapters._delivery import channel_of, checked_channel, message, schema_of, typed
+from adapters._values import is_id, listed, mapping, mappings, path_part, scalars, word
 from core.errors import CallError
-from core.jobs import Answer, Api, Ask, JobOptions, JobSystem, Paid, Provider, Snapshot, State, state_of
+from core.jobs import (
+    Answer,
+    Api,
+    Ask,
+    JobOptions,
+    JobSystem,
+    Paid,
+    Provider,
+    Snapshot,
+    State,
+    account_fault,
+    state_of,
+)
 from core.jobs.options import section_of
 from core.jobs.provider import Handle
 from core.section import Section
@@ -80,18 +93,18 @@ class Exa(Provider):
         return await self._streamed(ask, body, headers)
 
     async def advance(self, ask: Ask, handle: Handle) -> Snapshot:
-        return _snapshot(await self._api.json("GET", f"/agent/runs/{handle['id']}"))
+        return _snapshot(await self._api.json("GET", _path(handle)))
 
     async def cancel(self, handle: Handle) -> None:
-        await self._api.json("POST", f"/agent/runs/{handle['id']}/cancel", {})
+        # the answer may be empty
+        await self._api.reply("POST", f"{_path(handle)}/cancel", {})
 
     async def find(self, ask: Ask) -> Snapshot | None:
         query = {"limit": str(_PAGE)}
         for _ in range(_PAGES):
             page = await self._api.json("GET", "/agent/runs", query=query)
-            runs = page.get("data")
-            for run in runs if isinstance(runs, list) else ():
-                if isinstance(run, Mapping) and _token(run) == ask.token:
+            for run in mappings(page.get("data")):
+                if _token(run) == ask.token and is_id(run.get("id")):
                     return _snapshot(run)
             cursor = page.get("nextCursor")
             if not page.get("hasMore") or not isinstance(cursor, str):
@@ -102,30 +115,19 @@ class Exa(Provider):
     async def answer(self, ask: Ask, last: Snapshot) -> Answer:
         channel = channel_of(ask.task, self._delivery)
         run = last.body
-        output = run.get("output")
-        output = output if isinstance(output, Mapping) else {}
+        output = mapping(run, "output")
         text = output.get("text")
         files, notes = typed(output.get("structured"), ask.task.required_files)
-        grounding = output.get("grounding")
-        entries = [
-            citation
-            for ground in (grounding if isinstance(grounding, list) else ())
-            if isinstance(ground, Mapping) and isinstance(ground.get("citations"), list)
-            for citation in ground["citations"]
-        ]
-        request = run.get("request")
+        grounds = mappings(output.get("grounding"))
+        entries = [entry for ground in grounds for entry in listed(ground.get("citations"))]
+        said = {"id": run.get("id"), "effort": mapping(run, "request").get("effort")}
         return Answer(
             text=text if isinstance(text, str) else None,
             channel=channel,
             files=files,
             citations=merged(found for entry in entries if (found := source(entry)) is not None),
             paid=self._paid(run, last),
-            echoed={
-                "id": run.get("id"),
-                "effort": request.get("effort") if isinstance(request, Mapping) else None,
-                "stop_reason": run.get("stopReason"),
-                "usage": run.get("usage"),
-            },
+            echoed={**scalars({**said, "stop_reason": run.get("stopReason")}), "usage": scalars(run.get("usage"))},
             notes=tuple(notes),
         )
 
@@ -137,45 +139,42 @@ class Exa(Provider):
         ) as events:
             async for event in events:
                 run = event.json()
-                if not isinstance(run, Mapping) or not isinstance(run.get("id"), str):
+                if not is_id(mapping(run).get("id")):
                     continue
                 latest = _snapshot(run)
                 ask.keep(latest.handle or {})
         return latest if latest is not None else _snapshot({})
 
     def _paid(self, run: Mapping[str, Any], last: Snapshot) -> Paid:
-        cost = run.get("costDollars")
-        if isinstance(cost, Mapping):
-            parts = {name: usd for name, usd in cost.items() if name != "total"}
-            found = _prices.reported(cost.get("total"), parts)
-            if found is not None:
-                return found
-        if last.state == "failed":
-            return Paid()
-        return _prices.listed(_prices.EXA.get(self._effort or ""))
+        """What the reply says; else the effort's price, which is owed by a run that came to its own end alone."""
+        cost = mapping(run, "costDollars")
+        parts = {name: usd for name, usd in cost.items() if name != "total"}
+        found = _prices.reported(cost.get("total"), parts)
+        if found is not None:
+            return found
+        ended_well = last.state in ("completed", "incomplete")
+        return _prices.listed(_prices.EXA.get(self._effort or "")) if ended_well else Paid()
+
+
+def _path(handle: Handle) -> str:
+    return f"/agent/runs/{path_part(handle['id'])}"
 
 
 def _snapshot(run: Mapping[str, Any]) -> Snapshot:
-    word = str(run.get("status") or "")
-    state = state_of(word, _STATES)
-    reason = run.get("stopReason")
+    status, reason, error = word(run.get("status")), word(run.get("stopReason")), run.get("error")
+    state = state_of(status, _STATES)
+    said = word(error) or word(mapping(error).get("message")) or word(mapping(error).get("code"))
     if state == "completed" and reason in _CUT:
-        state = "incomplete"
-    error = run.get("error")
-    said = str(error.get("message") or error.get("code") or "") if isinstance(error, Mapping) else ""
-    if state == "incomplete":
-        said = f"stopped early: {reason}"
-    if not isinstance(run.get("id"), str):
+        state, said = "incomplete", f"stopped early: {reason}"
+    if not is_id(run.get("id")):
         raise CallError("malformed", f"exa: a run without an id: {shown(run)}")
-    return Snapshot(state, body=run, word=word, said=said, handle={"id": run["id"]})
+    void = account_fault("exa", error) if state == "failed" else None
+    return Snapshot(state, body=run, word=status, said=said, handle={"id": run["id"]}, void=void)
 
 
 def _token(run: Mapping[str, Any]) -> Any:
-    metadata = run.get("metadata")
-    request = run.get("request")
-    if not isinstance(metadata, Mapping) and isinstance(request, Mapping):
-        metadata = request.get("metadata")
-    return metadata.get("token") if isinstance(metadata, Mapping) else None
+    """Our name for a run, among its fields or in the request that it repeats."""
+    return mapping(run.get("metadata") or mapping(run, "request").get("metadata")).get("token")
 
 
 def exa(config: Mapping[str, Any], services: Services) -> JobSystem:

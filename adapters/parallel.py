@@ -14,18 +14,32 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import quote
 
 from adapters import _prices
 from adapters._citations import merged
 from adapters._delivery import channel_of, checked_channel, message, schema_of, typed
-from adapters._parallel import HOME, STATES, entries, evidence, handle_of, mapping, metadata
+from adapters._parallel import HOME, STATES, evidence, handle_of, metadata, not_there, path_of
+from adapters._values import mapping, mappings, scalars, word
+from adapters._watching import NO_NEWS, watched
 from core.errors import CallError
-from core.jobs import TERMINAL, Answer, Api, Ask, JobOptions, JobSystem, Paid, Provider, Snapshot, state_of
+from core.jobs import (
+    TERMINAL,
+    Answer,
+    Api,
+    Ask,
+    JobOptions,
+    JobSystem,
+    Paid,
+    Provider,
+    Snapshot,
+    account_fault,
+    state_of,
+)
 from core.jobs.options import section_of
 from core.jobs.provider import Handle
 from core.section import Section
 from core.services import Services
+from core.sse import Event
 
 RUNS: Final = "/v1/tasks/runs"
 #: Characters of input and output form together. Documented, and not enforced on every processor.
@@ -34,8 +48,6 @@ MOST_CHARACTERS: Final = 15_000
 MOST_BLOCKED: Final = 200
 #: Seconds that a blocking request is given on top of the time that the server was told to wait.
 GRACE_S: Final = 30.0
-#: Ways for a request that waits to end without news of the run.
-_NO_NEWS: Final = ("not_found", "bad_request", "malformed", "hung_up", "cut", "timeout", "gateway_timeout")
 
 
 class Parallel(Provider):
@@ -66,17 +78,22 @@ class Parallel(Provider):
         return _snapshot(await self._api.json("POST", RUNS, body))
 
     async def advance(self, ask: Ask, handle: Handle) -> Snapshot:
-        path = f"{RUNS}/{quote(handle['id'], safe='', errors='replace')}"
+        path = path_of(RUNS, handle)
         if self._transport == "blocking":
             found = await self._blocking(path, handle)
             if found is not None:
                 return found
         elif self._transport == "stream":
-            await self._watch(path)
+            await watched(self._api, f"{path}/events", _over, timeout_s=float(self._wait_s))
         run = _snapshot(await self._api.json("GET", path), known=handle)
         if run.state != "completed":
             return run
-        return _result(await self._api.json("GET", f"{path}/result"), handle)
+        try:
+            return _result(await self._api.json("GET", f"{path}/result"), handle)
+        except CallError as error:
+            if error.kind == "not_found":
+                raise not_there("parallel", error) from error
+            raise
 
     async def answer(self, ask: Ask, last: Snapshot) -> Answer:
         channel = channel_of(ask.task, self._delivery)
@@ -90,7 +107,7 @@ class Parallel(Provider):
             files=files,
             citations=merged(evidence(output.get("basis"))),
             paid=self._paid(run),
-            echoed={"id": run.get("run_id"), "processor": run.get("processor")},
+            echoed=scalars({"id": run.get("run_id"), "processor": run.get("processor")}),
             notes=(*self._limits(ask), *notes, *_warnings(run)),
         )
 
@@ -104,24 +121,9 @@ class Parallel(Provider):
         except CallError as error:
             if error.http_status == 408 or error.kind == "timeout":
                 return Snapshot("running", word="running")
-            if error.kind in _NO_NEWS:
+            if error.kind in NO_NEWS:
                 return None
             raise
-
-    async def _watch(self, path: str) -> None:
-        """Read the run's events until one says that it has ended, or the stream ends: the run is asked next.
-
-        A stream that is opened again starts from the beginning, so its events are news and are not kept.
-        """
-        try:
-            async with self._api.events("GET", f"{path}/events", timeout_s=float(self._wait_s)) as events:
-                async for event in events:
-                    run = mapping(mapping(event.json()).get("run"))
-                    if state_of(run.get("status"), STATES) in TERMINAL:
-                        return
-        except CallError as error:
-            if error.kind not in _NO_NEWS:
-                raise
 
     def _form(self, ask: Ask) -> dict[str, Any]:
         schema = schema_of(ask.task, channel_of(ask.task, self._delivery))
@@ -151,17 +153,22 @@ class Parallel(Provider):
 
 
 def _snapshot(run: Mapping[str, Any], output: Any = None, known: Handle | None = None) -> Snapshot:
-    word = run.get("status")
-    error = mapping(run.get("error"))
-    reason = mapping(error.get("detail")).get("reason")
-    said = [part for part in (error.get("message"), reason, error.get("ref_id")) if isinstance(part, str)]
+    status, error = run.get("status"), mapping(run, "error")
+    state = state_of(status, STATES)
+    parts = (error.get("message"), mapping(error, "detail").get("reason"), error.get("ref_id"))
+    said = "; ".join(part for part in parts if isinstance(part, str))
     return Snapshot(
-        state_of(word, STATES),
+        state,
         body={"run": run, "output": output},
-        word=word if isinstance(word, str) else "",
-        said="; ".join(said),
-        handle=handle_of(run, "run_id", word, known),
+        word=word(status),
+        said=said,
+        handle=handle_of(run, "run_id", status, known),
+        void=account_fault("parallel", said) if state == "failed" else None,
     )
+
+
+def _over(event: Event) -> bool:
+    return state_of(mapping(event.json(), "run").get("status"), STATES) in TERMINAL
 
 
 def _result(found: Mapping[str, Any], handle: Handle) -> Snapshot:
@@ -170,7 +177,7 @@ def _result(found: Mapping[str, Any], handle: Handle) -> Snapshot:
 
 
 def _warnings(run: Mapping[str, Any]) -> list[str]:
-    return [text for one in entries(run.get("warnings")) if isinstance(text := one.get("message"), str)]
+    return [text for one in mappings(run.get("warnings")) if isinstance(text := one.get("message"), str)]
 
 
 def parallel(config: Mapping[str, Any], services: Services) -> JobSystem:

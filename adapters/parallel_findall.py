@@ -15,14 +15,26 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
-from urllib.parse import quote
 
 from adapters import _prices
 from adapters._citations import merged
 from adapters._delivery import TYPED, channel_of
-from adapters._parallel import HOME, STATES, entries, evidence, handle_of, mapping, metadata
+from adapters._parallel import HOME, STATES, evidence, handle_of, metadata, not_there, path_of
+from adapters._values import count, mapping, mappings, scalars, word
 from core.errors import CallError
-from core.jobs import TERMINAL, Answer, Api, Ask, JobOptions, JobSystem, Paid, Provider, Snapshot, State, state_of
+from core.jobs import (
+    TERMINAL,
+    Answer,
+    Api,
+    Ask,
+    JobOptions,
+    JobSystem,
+    Paid,
+    Provider,
+    Snapshot,
+    State,
+    state_of,
+)
 from core.jobs.options import section_of
 from core.jobs.provider import Handle
 from core.model import Citation
@@ -34,13 +46,6 @@ INGEST: Final = "/v1beta/findall/ingest"
 BETA: Final = {"parallel-beta": "findall-2025-09-15"}
 #: What `match_limit` may be. `preview` looks at no more than ten candidates, whatever the limit.
 LIMITS: Final = (5, 1000)
-#: Dollars of a run and of each match (docs.parallel.ai, pricing; read for 2026-08, unchanged in 2026-11).
-PRICES: Final[Mapping[str, tuple[float, float]]] = {
-    "preview": (0.10, 0.00),
-    "base": (0.25, 0.03),
-    "core": (2.00, 0.15),
-    "pro": (10.00, 1.00),
-}
 #: Reasons to end that leave the list unfinished, although the run is `completed`.
 _CUT: Final = ("timeout", "insufficient_funds", "error_occurred", "user_cancelled")
 #: Ordinary ends after which there may be more to find.
@@ -55,7 +60,7 @@ class FindAll(Provider):
 
     def __init__(self, section: Section, api: Api) -> None:
         self._api = api
-        self.generator: str = section.choice("generator", {word: word for word in PRICES})
+        self.generator: str = section.choice("generator", {name: name for name in _prices.FINDALL})
         self.match_limit = section.whole("match_limit", least=LIMITS[0])
         if self.match_limit > LIMITS[1]:
             raise section.refuse("match_limit", f"a whole number from {LIMITS[0]} to {LIMITS[1]}")
@@ -78,29 +83,34 @@ class FindAll(Provider):
         return _snapshot(await self._api.json("POST", RUNS, body, headers=BETA))
 
     async def advance(self, ask: Ask, handle: Handle) -> Snapshot:
-        path = _path(handle)
+        path = path_of(RUNS, handle)
         run = _snapshot(await self._api.json("GET", path, headers=BETA), handle)
         if run.state not in TERMINAL:
             return run
+        if mapping(run.body, "run", "status").get("termination_reason") == "insufficient_funds":
+            return replace(run, void=self._broke(run))
         try:
             result = await self._api.json("GET", f"{path}/result", headers=BETA)
         except CallError as error:
-            if run.state in ("completed", "incomplete") or error.kind not in ("not_found", "bad_request"):
+            ended_well = run.state in ("completed", "incomplete")
+            if ended_well and error.kind == "not_found":
+                raise not_there("parallel_findall", error) from error
+            if ended_well or error.kind not in ("not_found", "bad_request"):
                 raise
             return run  # a run that failed need not have a result
         return replace(run, body={**run.body, "candidates": result.get("candidates")})
 
     async def cancel(self, handle: Handle) -> None:
         # the answer may be empty
-        await self._api.reply("POST", f"{_path(handle)}/cancel", {}, headers=BETA)
+        await self._api.reply("POST", f"{path_of(RUNS, handle)}/cancel", {}, headers=BETA)
 
     async def answer(self, ask: Ask, last: Snapshot) -> Answer:
         candidates = [
-            {key: entry[key] for key in _FIELDS if key in entry} for entry in entries(last.body.get("candidates"))
+            {key: entry[key] for key in _FIELDS if key in entry} for entry in mappings(last.body.get("candidates"))
         ]
         matched = [entry for entry in candidates if entry.get("match_status") == "matched"]
-        run = mapping(last.body.get("run"))
-        status = mapping(run.get("status"))
+        run = mapping(last.body, "run")
+        status = mapping(run, "status")
         reason = status.get("termination_reason")
         notes = []
         if candidates and not matched:
@@ -115,10 +125,9 @@ class FindAll(Provider):
             citations=merged(citations),
             paid=self._paid(last.state, status, len(matched)),
             echoed={
-                "id": run.get("findall_id"),
-                "generator": run.get("generator"),
-                "termination_reason": reason,
-                "metrics": status.get("metrics"),
+                **scalars({"id": run.get("findall_id"), "generator": run.get("generator")}),
+                "termination_reason": word(reason) or None,
+                "metrics": scalars(status.get("metrics")),
             },
             notes=tuple(notes),
         )
@@ -140,7 +149,7 @@ class FindAll(Provider):
             raise CallError("server", error.message, request_id=error.request_id) from error
         conditions = [
             {"name": one["name"], "description": one["description"]}
-            for one in entries(made.get("match_conditions"))
+            for one in mappings(made.get("match_conditions"))
             if isinstance(one.get("name"), str) and isinstance(one.get("description"), str)
         ]
         kind = made.get("entity_type")
@@ -148,35 +157,36 @@ class FindAll(Provider):
             raise CallError("server", "FindAll drew up no conditions for this task: try system.ingest=false")
         return {"objective": prompt, "entity_type": kind, "match_conditions": conditions}
 
+    def _broke(self, run: Snapshot) -> CallError:
+        """A list that an empty account cut short says nothing of how long it would have been; it is owed."""
+        paid = self._paid(run.state, mapping(run.body, "run", "status"), 0)
+        return CallError("quota", f"parallel_findall: {run.said}", cost_usd=paid.usd)
+
     def _paid(self, state: State, status: Mapping[str, Any], n_matched: int) -> Paid:
         """The generator's fixed price and that of each match; unknown for runs that did not end well."""
         if state not in ("completed", "incomplete"):
             return Paid()
-        said = mapping(status.get("metrics")).get("matched_candidates_count")
-        n = said if isinstance(said, int) and not isinstance(said, bool) and said >= 0 else n_matched
-        fixed, each = PRICES[self.generator]
+        said = count(mapping(status, "metrics").get("matched_candidates_count"))
+        n = n_matched if said is None else said
+        fixed, each = _prices.FINDALL[self.generator]
         return Paid(
             fixed + each * n, "computed", {"run": fixed, "matches": each * n} if each * n else {"run": fixed}
         )
 
 
-def _path(handle: Handle) -> str:
-    return f"{RUNS}/{quote(handle['id'], safe='', errors='replace')}"
-
-
 def _snapshot(run: Mapping[str, Any], known: Handle | None = None) -> Snapshot:
-    status = mapping(run.get("status"))
-    word, reason = status.get("status"), status.get("termination_reason")
-    state = state_of(word, STATES)
+    status = mapping(run, "status")
+    named, reason = status.get("status"), status.get("termination_reason")
+    state = state_of(named, STATES)
     if state == "completed" and reason in _CUT:
         state = "incomplete"
     said = f"ended by {reason}" if state in TERMINAL - {"completed"} and isinstance(reason, str) else ""
     return Snapshot(
         state,
         body={"run": run},
-        word=word if isinstance(word, str) else "",
+        word=word(named),
         said=said,
-        handle=handle_of(run, "findall_id", word, known),
+        handle=handle_of(run, "findall_id", named, known),
     )
 
 
@@ -218,6 +228,6 @@ def parallel_findall(config: Mapping[str, Any], services: Services) -> JobSystem
     provider = FindAll(section, api)
     options = JobOptions.of(section)
     if options.estimate_usd is None:
-        fixed, each = PRICES[provider.generator]
+        fixed, each = _prices.FINDALL[provider.generator]
         options = replace(options, estimate_usd=fixed + each * provider.match_limit)
     return JobSystem(provider, api, options, services, warn=_prices.warnings)

@@ -22,23 +22,32 @@ from adapters import _prices
 from adapters._delivery import Channel, channel_of, checked_channel, message, placed, schema_of, typed
 from adapters._perplexity import (
     citations_of,
-    count,
     files_of,
-    inside,
     items_of,
     paid_of,
-    quoted,
     refusal_of,
     strange,
     text_of,
     tool_calls,
-    usable,
     usage_of,
 )
+from adapters._values import count, is_id, mapping, path_part, scalars, word
 from core.errors import CallError, InputError
-from core.jobs import TERMINAL, Answer, Api, Ask, JobOptions, JobSystem, Provider, Snapshot, State, state_of
-from core.jobs.driver import OUTAGE
+from core.jobs import (
+    TERMINAL,
+    Answer,
+    Api,
+    Ask,
+    JobOptions,
+    JobSystem,
+    Provider,
+    Snapshot,
+    State,
+    account_fault,
+    state_of,
+)
 from core.jobs.options import section_of
+from core.jobs.patience import OUTAGE
 from core.jobs.provider import Handle
 from core.model import Task
 from core.prices import price_from_config
@@ -157,8 +166,7 @@ class Perplexity(Provider):
         unblocked = len(_filter(ask.task.blocked)) - _MOST_BLOCKED
         if unblocked > 0:
             notes.append(f"{unblocked} blocked addresses were not passed on: no more than {_MOST_BLOCKED} may be")
-        echoed: dict[str, Any] = {name: body.get(name) for name in ("id", "model", "effort")}
-        echoed = {name: word for name, word in echoed.items() if isinstance(word, str)}
+        calls = scalars({name: calls for name, calls, _ in tool_calls(body)})
         return Answer(
             text=text or None,
             channel=channel,
@@ -166,12 +174,15 @@ class Perplexity(Provider):
             citations=citations_of(items, text, annotated),
             usage=usage_of(body),
             paid=paid_of(body, self._price),
-            echoed={**echoed, "tool_calls": {name: calls for name, calls, _ in tool_calls(body)}},
+            echoed={
+                **scalars({name: body[name] for name in ("id", "model", "effort") if name in body}),
+                "tool_calls": calls,
+            },
             notes=tuple(notes),
         )
 
     def _at(self, job: str) -> str:
-        return f"{self._prefix}/responses/{quoted(job)}"
+        return f"{self._prefix}/responses/{path_part(job)}"
 
     def _tools_for(self, task: Task, channel: Channel) -> list[dict[str, Any]]:
         tools: list[dict[str, Any]] = []
@@ -204,15 +215,14 @@ class Perplexity(Provider):
                 method, path, body, query=query, headers=headers, timeout_s=timeout_s
             ) as events:
                 async for event in events:
-                    said = event.json()
-                    said = said if isinstance(said, Mapping) else {}
+                    said = mapping(event.json())
                     number = count(said.get("sequence_number"))
                     if number is not None and number <= heard:
                         continue
                     heard = heard if number is None else number
                     # an answer that is no stream is the response itself
-                    response = said if said.get("object") == "response" else inside(said, "response")
-                    if usable(response.get("id")):
+                    response = said if said.get("object") == "response" else mapping(said, "response")
+                    if is_id(response.get("id")):
                         found = _snapshot(response)
                         if found.state in TERMINAL:
                             return found
@@ -230,8 +240,8 @@ class Perplexity(Provider):
 
     async def _files(self, ask: Ask, last: Snapshot) -> tuple[dict[str, str], list[str]]:
         """The files that the response lists or shares; what can't be had is a note."""
-        job, required = last.body.get("id"), ask.task.required_files
-        if not usable(job):
+        job, required = word(last.body.get("id")), ask.task.required_files
+        if not is_id(job):
             return {}, []
         notes: list[str] = []
         path = f"{self._at(job)}/files"
@@ -245,7 +255,7 @@ class Perplexity(Provider):
             if not fits:
                 notes += odd
                 continue
-            download = partial(self._api.download, f"{path}/{quoted(file)}/content")
+            download = partial(self._api.download, f"{path}/{path_part(file)}/content")
             content = await _had(ask, download, shown(name), notes, patient=True)
             if content is not None:
                 found.append((name, content))
@@ -298,25 +308,27 @@ def _filter(blocked: Iterable[str]) -> list[str]:
 
 
 def _snapshot(body: Mapping[str, Any]) -> Snapshot:
-    job, error = body.get("id"), inside(body, "error")
-    if not usable(job):
+    job, status, error = body.get("id"), body.get("status"), mapping(body, "error")
+    if not is_id(job):
         if error:
             raise _failure(body)
         raise CallError("malformed", f"perplexity: a response without an id: {shown(body)}")
-    word = body.get("status")
-    state = state_of(word, _STATES)
-    said = next((str(error[name]) for name in ("message", "code", "type") if error.get(name)), "")
+    state = state_of(status, _STATES)
+    codes = [word(error.get(name)) for name in ("message", "code", "type")]
+    said = next((text for text in codes if text), word(body.get("error")))
     refusal = refusal_of(items_of(body)) if state == "completed" else None
+    void = None
     if state in ("incomplete", "failed"):
-        early = inside(body, "incomplete_details").get("reason")
+        early = word(mapping(body, "incomplete_details").get("reason"))
         if state == "incomplete":
-            said = "it asks for a tool of ours" if word == "requires_action" else f"stopped early: {early}"
-        refusal = (
-            said if any(code in _REFUSALS for code in (early, error.get("code"), error.get("type"))) else None
-        )
+            said = "it asks for a tool of ours" if status == "requires_action" else f"stopped early: {early}"
+        if any(code in _REFUSALS for code in (early, *codes)):
+            refusal = said
+        elif state == "failed":
+            void = account_fault("perplexity", body.get("error"))
     if refusal is not None:
         state, said = "refused", refusal
-    return Snapshot(state, body=body, word=word if isinstance(word, str) else "", said=said, handle={"id": job})
+    return Snapshot(state, body=body, word=word(status), said=said, handle={"id": job}, void=void)
 
 
 def _failure(body: Mapping[str, Any]) -> CallError:

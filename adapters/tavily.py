@@ -12,15 +12,27 @@ costs credits, which the reply counts; their price is the list's.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
-from urllib.parse import quote
 
 from adapters import _prices
 from adapters._citations import merged, source
-from adapters._delivery import channel_of, checked_channel, message, schema_of, typed
+from adapters._delivery import channel_of, checked_channel, hosts_of, message, schema_of, typed
+from adapters._values import amount, is_id, listed, mapping, path_part, scalars, word
 from core.errors import CallError, InputError
-from core.jobs import Answer, Api, Ask, JobOptions, JobSystem, Paid, Provider, Snapshot, State, state_of
+from core.jobs import (
+    Answer,
+    Api,
+    Ask,
+    JobOptions,
+    JobSystem,
+    Paid,
+    Provider,
+    Snapshot,
+    State,
+    account_fault,
+    state_of,
+)
 from core.jobs.options import section_of
 from core.jobs.provider import Handle
 from core.reply import own_message
@@ -70,13 +82,13 @@ class Tavily(Provider):
             body["output_schema"] = schema
         if self._length is not None:
             body["output_length"] = self._length
-        hosts = _hosts(ask.task.blocked)
+        hosts, _ = hosts_of(ask.task, _MOST_BLOCKED)
         if hosts:
-            body["exclude_domains"] = hosts[:_MOST_BLOCKED]
+            body["exclude_domains"] = hosts
         return _snapshot(await self._api.json("POST", "/research", body))
 
     async def advance(self, ask: Ask, handle: Handle) -> Snapshot:
-        path = f"/research/{quote(handle['id'], safe='', errors='replace')}"
+        path = f"/research/{path_part(handle['id'])}"
         return _snapshot(await self._api.json("GET", path, query={"include_usage": "true"}))
 
     async def answer(self, ask: Ask, last: Snapshot) -> Answer:
@@ -84,24 +96,19 @@ class Tavily(Provider):
         body = last.body
         content = body.get("content")
         files, notes = typed(content, ask.task.required_files) if channel == "schema" else ({}, [])
-        hosts = _hosts(ask.task.blocked)
-        if len(hosts) > _MOST_BLOCKED:
-            left = len(hosts) - _MOST_BLOCKED
-            notes.append(f"{left} blocked hosts were not passed on: no more than {_MOST_BLOCKED} may be")
-        listed = body.get("sources")
-        sources = (source(entry) for entry in (listed if isinstance(listed, list) else ()))
-        paid = self._paid(body)
+        _, unblocked = hosts_of(ask.task, _MOST_BLOCKED)
+        sources = (source(entry) for entry in listed(body.get("sources")))
         return Answer(
             text=_text(content),
             channel=channel,
             files=files,
             citations=merged(found for found in sources if found is not None),
-            paid=paid,
+            paid=self._paid(body),
             echoed={
-                **{name: word for name in ("request_id", "model") if isinstance(word := body.get(name), str)},
+                **scalars({name: body[name] for name in ("request_id", "model") if name in body}),
                 "credits": _credits(body),
             },
-            notes=tuple(notes),
+            notes=(*notes, *unblocked),
         )
 
     def _paid(self, body: Mapping[str, Any]) -> Paid:
@@ -113,20 +120,13 @@ class Tavily(Provider):
 
 
 def _snapshot(body: Mapping[str, Any]) -> Snapshot:
-    task, word = body.get("request_id"), body.get("status")
-    if not isinstance(task, str) or not task.strip("."):  # `..` would lead elsewhere
+    task, status = body.get("request_id"), body.get("status")
+    if not is_id(task):
         raise CallError("malformed", f"tavily: a research task without a request_id: {shown(body)}")
-    state = state_of(word, _STATES)
+    state = state_of(status, _STATES)
     said = own_message(body) if state == "failed" else ""
-    return Snapshot(state, body=body, word=word if isinstance(word, str) else "", said=said, handle={"id": task})
-
-
-def _hosts(blocked: Iterable[str]) -> list[str]:
-    """Blocked addresses as exclude_domains has them: hosts, each with its subdomains.
-
-    It takes no paths, so to block a page is to block its site.
-    """
-    return list(dict.fromkeys(address.partition("/")[0] for address in blocked))
+    void = account_fault("tavily", said)
+    return Snapshot(state, body=body, word=word(status), said=said, handle={"id": task}, void=void)
 
 
 def _text(content: Any) -> str | None:
@@ -137,11 +137,8 @@ def _text(content: Any) -> str | None:
 
 
 def _credits(body: Mapping[str, Any]) -> float | None:
-    usage = body.get("usage")
-    used = usage.get("credits") if isinstance(usage, Mapping) else None
-    if isinstance(used, bool) or not isinstance(used, (int, float)) or not 0 <= used <= _MOST_CREDITS:
-        return None
-    return float(used)
+    used = amount(mapping(body, "usage").get("credits"))
+    return None if used is None or used > _MOST_CREDITS else used
 
 
 def tavily(config: Mapping[str, Any], services: Services) -> JobSystem:

@@ -12,23 +12,36 @@ reply (`schema`) or blocks in the text (`fence`) carry any other. Its search lea
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Final
-from urllib.parse import quote
 
 from adapters import _prices
 from adapters._citations import merged, source
 from adapters._delivery import channel_of, checked_channel, message, placed, schema_of, typed
+from adapters._values import is_id, listed, mapping, path_part, scalars, word
 from core.errors import CallError
 from core.http import Reply, retry_hint
-from core.jobs import Answer, Api, Ask, JobOptions, JobSystem, Paid, Provider, Snapshot, State, state_of
-from core.jobs.driver import OUTAGE
+from core.jobs import (
+    Answer,
+    Api,
+    Ask,
+    JobOptions,
+    JobSystem,
+    Paid,
+    Provider,
+    Snapshot,
+    State,
+    account_fault,
+    state_of,
+)
 from core.jobs.options import section_of
+from core.jobs.patience import OUTAGE
 from core.jobs.provider import TERMINAL, Handle
 from core.reply import own_message
 from core.section import Section
 from core.services import Services
-from core.strict_json import shown
+from core.strict_json import shown, without_surrogates
 
 HOME: Final = "https://api.valyu.ai"
 TASKS: Final = "/v1/deepresearch/tasks"
@@ -93,11 +106,8 @@ class Valyu(Provider):
         tag = reply.headers.get("etag", "")
         # the tag of an ended task is not kept: what it stands for would never be sent again
         usable = found.state not in TERMINAL and tag.isascii() and tag.isprintable() and len(tag) <= 200
-        return Snapshot(
-            found.state,
-            found.body,
-            found.word,
-            found.said,
+        return replace(
+            found,
             handle={**(found.handle or {}), **({"etag": tag} if tag and usable else {})},
             retry_after_s=_at_most(retry_hint(reply.headers, None, self._clock.now())),
         )
@@ -118,22 +128,25 @@ class Valyu(Provider):
             files, notes = await self._fetched(ask, task)
         elif channel == "schema" or text is None:
             files, notes = typed(output, required)
-        sources = task.get("sources")
         return Answer(
             text=text,
             channel=channel,
             files=files,
             citations=merged(
                 found
-                for entry in (sources if isinstance(sources, list) else ())
-                if (found := source(entry, excerpt=_described(entry))) is not None
+                for entry in listed(task.get("sources"))
+                if (found := source(entry, excerpt=word(mapping(entry).get("description")))) is not None
             ),
             paid=self._paid(last),
             echoed={
-                "id": task.get("deepresearch_id"),
-                "mode": task.get("mode") or task.get("research_mode"),
-                "output_type": task.get("output_type"),
-                "tools": task.get("tools"),
+                **scalars(
+                    {
+                        "id": task.get("deepresearch_id"),
+                        "mode": task.get("mode") or task.get("research_mode"),
+                        "output_type": task.get("output_type"),
+                    }
+                ),
+                "tools": scalars(task.get("tools")),
             },
             notes=tuple(notes),
         )
@@ -143,8 +156,7 @@ class Valyu(Provider):
         wanted = {_description(name): name for name in ask.task.required_files}
         found: list[tuple[str, str | bytes]] = []
         failed = []
-        listed = task.get("deliverables")
-        for entry in (listed if isinstance(listed, list) else [])[: 2 * MOST_FILES]:
+        for entry in listed(task.get("deliverables"))[: 2 * MOST_FILES]:
             if not isinstance(entry, Mapping):
                 failed.append(f"a deliverable of unknown form: {shown(entry)}")
                 continue
@@ -174,14 +186,14 @@ class Valyu(Provider):
 
 
 def _path(handle: Handle) -> str:
-    return f"{TASKS}/{quote(handle['id'], safe='', errors='replace')}"
+    return f"{TASKS}/{path_part(handle['id'])}"
 
 
 def _object(reply: Reply) -> Mapping[str, Any]:
     """The JSON object of a poll; raises CallError `malformed` for a page, an empty body or another value."""
     try:
-        found = reply.json()
-    except CallError:
+        found = without_surrogates(reply.json())
+    except (CallError, RecursionError):
         found = None
     if isinstance(found, Mapping):
         return found
@@ -191,17 +203,18 @@ def _object(reply: Reply) -> Mapping[str, Any]:
 
 def _snapshot(task: Mapping[str, Any], known: Handle | None = None) -> Snapshot:
     """A task as it was created, or a known one as it is polled, which must have a status."""
-    word, given = task.get("status"), task.get("deepresearch_id")
-    if not isinstance(word if known else given, str):
+    status, given, error = task.get("status"), task.get("deepresearch_id"), task.get("error")
+    if not (isinstance(status, str) if known else is_id(given)):
         missing = "a status" if known else "an id"
         raise CallError("malformed", f"valyu: a task without {missing}: {own_message(task) or shown(task)}")
-    state = state_of(word, _STATES)
+    state = state_of(status, _STATES)
     return Snapshot(
         state,
         body=task,
-        word=word if isinstance(word, str) else "",
-        said=own_message({"error": task.get("error")}) if state in TERMINAL - {"completed"} else "",
+        word=word(status),
+        said=own_message({"error": error}) if state in TERMINAL - {"completed"} else "",
         handle={"id": known["id"] if known else given},
+        void=account_fault("valyu", error) if state == "failed" else None,
     )
 
 
@@ -222,12 +235,6 @@ def _deliverables(required: tuple[str, ...]) -> list[dict[str, Any]]:
 def _description(name: str) -> str:
     """What is said of a file (at most 500 characters); its form stands in the prompt."""
     return f"The file {name}, with the columns and rows that the task describes."[:500]
-
-
-def _described(entry: Any) -> str | None:
-    """The passage of a source that has no snippet."""
-    text = entry.get("description") if isinstance(entry, Mapping) else None
-    return text if isinstance(text, str) else None
 
 
 def _at_most(hint_s: float | None) -> float | None:

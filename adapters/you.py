@@ -13,19 +13,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
-from urllib.parse import quote
 
 from adapters import _prices
 from adapters._citations import merged, source
-from adapters._delivery import channel_of, checked_channel, message, schema_of, typed
+from adapters._delivery import channel_of, checked_channel, hosts_of, message, schema_of, typed
+from adapters._values import is_id, listed, mapping, path_part, scalars, word
+from adapters._watching import watched
 from core.errors import CallError
-from core.jobs import Answer, Api, Ask, JobOptions, JobSystem, Paid, Provider, Snapshot, State, state_of
+from core.jobs import (
+    Answer,
+    Api,
+    Ask,
+    JobOptions,
+    JobSystem,
+    Paid,
+    Provider,
+    Snapshot,
+    State,
+    account_fault,
+    state_of,
+)
 from core.jobs.options import section_of
 from core.jobs.provider import Handle
 from core.model import Citation
 from core.reply import own_message
 from core.section import Section
 from core.services import Services
+from core.sse import Event
 from core.strict_json import shown
 
 HOME: Final = "https://api.you.com"
@@ -41,8 +55,6 @@ _STATES: Final[Mapping[str, State]] = {
 BACKGROUND: Final = ("deep", "exhaustive", "frontier")
 #: Names of events after which a stream has nothing more to say.
 _LAST: Final = ("response.done", "complete", "completed", "error", "failed", "cancelled")
-#: Ways for a stream to end without its last event.
-_NO_NEWS: Final = ("not_found", "malformed", "hung_up", "cut", "timeout", "gateway_timeout")
 #: Entries of `source_control.exclude_domains`.
 MOST_BLOCKED: Final = 500
 #: What a form may have: levels of objects, properties in all.
@@ -78,9 +90,9 @@ class You(Provider):
         if schema is not None:
             _check(schema, self._effort)
             body["output_schema"] = schema
-        if ask.task.blocked:
-            hosts = dict.fromkeys(entry.partition("/")[0] for entry in ask.task.blocked)
-            body["source_control"] = {"exclude_domains": list(hosts)[:MOST_BLOCKED]}
+        hosts, _ = hosts_of(ask.task, MOST_BLOCKED)
+        if hosts:
+            body["source_control"] = {"exclude_domains": hosts}
         if self._background:
             return _snapshot(await self._api.json("POST", RESEARCH, {**body, "background": True}))
         try:
@@ -92,67 +104,64 @@ class You(Provider):
             raise CallError("timed_out", said) from error
 
     async def advance(self, ask: Ask, handle: Handle) -> Snapshot:
-        path = f"{RESEARCH}/{quote(handle['id'], safe='', errors='replace')}"
+        path = f"{RESEARCH}/{path_part(handle['id'])}"
         if self._stream:
-            await self._watch(f"{path}/stream")
+            await watched(self._api, f"{path}/stream", _over, timeout_s=self._wait_s)
         return _snapshot(await self._api.json("GET", path), handle)
 
     async def answer(self, ask: Ask, last: Snapshot) -> Answer:
         channel = channel_of(ask.task, self._delivery)
-        output = _mapping(last.body.get("output"))
+        output = mapping(last.body, "output")
         content = output.get("content")
         text = content if isinstance(content, str) else None
         files, notes = typed(content, ask.task.required_files) if text is None or channel == "schema" else ({}, [])
-        said = last.body.get("warnings")
-        warnings = [word for word in said if isinstance(word, str)] if isinstance(said, list) else []
+        _, unblocked = hosts_of(ask.task, MOST_BLOCKED)
+        warnings = [said for said in listed(last.body.get("warnings")) if isinstance(said, str)]
         return Answer(
             text=text,
             channel=channel,
             files=files,
             citations=merged(_cited(text or "", output.get("sources"))),
             paid=_prices.listed(_prices.YOU.get(self._effort)) if last.state == "completed" else Paid(),
-            echoed={"id": _mapping(last.handle).get("id"), "content_type": output.get("content_type")},
-            notes=(*notes, *warnings),
+            echoed=scalars({"id": mapping(last.handle).get("id"), "content_type": output.get("content_type")}),
+            notes=(*unblocked, *notes, *warnings),
         )
-
-    async def _watch(self, path: str) -> None:
-        """Read a task's events until the last one, or until the stream ends: the task itself is asked next, which
-        is where the result is. A stream that is opened again may repeat itself, so its events are not kept.
-        """
-        try:
-            async with self._api.events("GET", path, timeout_s=self._wait_s) as events:
-                async for event in events:
-                    if event.name in _LAST or _mapping(event.json()).get("type") in _LAST:
-                        return
-        except CallError as error:
-            if error.kind not in _NO_NEWS:
-                raise
 
 
 def _snapshot(reply: Mapping[str, Any], known: Handle | None = None) -> Snapshot:
-    """A task as it was created or is polled, or the answer itself. The body is the answer, once there is one."""
-    if isinstance(reply.get("output"), Mapping):
+    """A task as it was created or is polled, or the answer itself. The body is the answer, once there is one.
+
+    A status says how a task stands, whatever came with it; an answer by itself has none.
+    """
+    status, given = reply.get("status"), reply.get("task_id") or reply.get("id")
+    answered = isinstance(reply.get("output"), Mapping)
+    handle = known or ({"id": given} if is_id(given) else None)
+    if answered and (not isinstance(status, str) or (handle is None and status not in _STATES)):
         return Snapshot("completed", body=reply, word="completed")
-    word, given = reply.get("status"), reply.get("task_id") or reply.get("id")
-    if not isinstance(word if known else given, str):
-        missing = "a status" if known else "an id"
-        raise CallError("malformed", f"you: neither an answer nor a task with {missing}: {shown(reply)}")
-    error = reply.get("error")
+    state, error = state_of(status, _STATES), reply.get("error")
+    if handle is None and (not answered or state in ("queued", "running")):
+        raise CallError("malformed", f"you: neither an answer nor a task with an id: {shown(reply)}")
+    if known and not isinstance(status, str):
+        raise CallError("malformed", f"you: neither an answer nor a task with a status: {shown(reply)}")
     return Snapshot(
-        state_of(word, _STATES),
-        body=_mapping(reply.get("result")) or {"status": word},
-        word=word if isinstance(word, str) else "",
+        state,
+        body=reply if answered else mapping(reply, "result"),
+        word=word(status),
         said=own_message({"error": error}) if error else "",
-        handle=known or {"id": given},
+        handle=handle,
+        void=account_fault("you", error) if state == "failed" else None,
     )
+
+
+def _over(event: Event) -> bool:
+    return event.name in _LAST or mapping(event.json()).get("type") in _LAST
 
 
 def _cited(text: str, sources: Any) -> Iterator[Citation]:
     """The sources in the order in which the text marks them, each with the place of its first marker, then those
     that it lists and does not mark. Numbers count from 1; those without a source are passed over.
     """
-    listed = sources if isinstance(sources, list) else []
-    known = [source(entry, excerpt=_snippets(entry)) for entry in listed]
+    known = [source(entry, excerpt=_snippets(entry)) for entry in listed(sources)]
     for marker in _MARKER.finditer(text):
         for number in marker[1].split(","):
             place = int(number) - 1
@@ -164,8 +173,7 @@ def _cited(text: str, sources: Any) -> Iterator[Citation]:
 
 def _snippets(entry: Any) -> str:
     """A source's passages as one, with an ellipsis between them: that is where a text may be cut."""
-    snippets = _mapping(entry).get("snippets")
-    texts = [text.strip() for text in snippets if isinstance(text, str)] if isinstance(snippets, list) else []
+    texts = [text.strip() for text in listed(mapping(entry).get("snippets")) if isinstance(text, str)]
     return " … ".join(dict.fromkeys(text for text in texts if text))
 
 
@@ -199,10 +207,6 @@ def _check(schema: Mapping[str, Any], effort: str) -> None:
         problem = f"{count} properties, at most {MOST_PROPERTIES}"
     if problem is not None:
         raise CallError("bad_request", f"you: the task's output_schema is not one that it takes: {problem}")
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def you(config: Mapping[str, Any], services: Services) -> JobSystem:

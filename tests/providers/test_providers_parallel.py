@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.hostile_json import JSON
 from fakes.replay_server import (
     KEY,
     Exchange,
@@ -33,7 +34,8 @@ from core.model import Submission
 from core.testing import services, system
 
 RUNS = "/v1/tasks/runs"
-RUN = f"{RUNS}/trun_fake0000000000000000000000000001"
+ID = "trun_fake0000000000000000000000000001"
+RUN = f"{RUNS}/{ID}"
 URLS = [
     "https://lga.example.org/members",
     "https://northmere.example.org/about",
@@ -101,7 +103,7 @@ def test_recorded_scenarios_end_as_they_should(
         assert submission.error is not None
         assert submission.error.model_dump() == {
             "kind": "failed",
-            "message": "Task run failed; internal; ref_fake_1",
+            "message": f"parallel: Task run failed; internal; ref_fake_1; job {ID}; retry=failed sends it again",
         }
         return
     assert [citation.url for citation in submission.citations] == URLS
@@ -377,6 +379,69 @@ def test_a_result_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
     assert server.left == 0
 
 
+@pytest.mark.parametrize("transport", ["poll", "blocking", "stream"])
+def test_a_result_that_never_comes_is_no_word_on_the_run(tmp_path: Path, transport: str) -> None:
+    """404 says "no such run", "not yet" and "failed" alike: of a completed run it says that the result is late."""
+    gone = recorded("parallel", "08_result_failed")
+    always = [recorded("parallel", "03_get_run_completed"), gone, answer("GET", f"{RUN}/events", 404, {})]
+    start = recorded("parallel", "01_create_run")
+    with ReplayServer([start], always=always) as server:
+        port = server.port
+        result = solved(tmp_path, server, "parallel", plain_task(), f"system.transport={transport}")
+    submission = only(result)
+    assert submission.error is not None
+    assert (submission.status, submission.error.kind) == ("error", "unreachable")
+    assert "completed and its result is not there" in submission.error.message
+    assert result.job_left, "the next start asks again"
+    with ReplayServer(happy()[1:], port=port) as server:
+        assert only(solved(tmp_path, server, "parallel")).status == "completed"
+    assert server.sent("POST") == []
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"message": "Insufficient credit.", "ref_id": "ref_1"}, "quota"),
+        ({"message": "Task run failed", "detail": {"reason": "insufficient_funds"}}, "quota"),
+        ({"message": "invalid_api_key"}, "key"),
+        ({"message": "Task run failed", "detail": {"reason": "internal"}}, None),
+    ],
+)
+@pytest.mark.parametrize("transport", ["poll", "blocking"])
+def test_a_run_that_failed_for_want_of_credit_is_no_score(
+    tmp_path: Path, error: dict[str, Any], kind: str | None, transport: str
+) -> None:
+    run = {**recorded("parallel", "07_get_run_failed").json, "error": error}
+    said = answer("GET", RUN, 200, run)
+    if transport == "blocking":
+        said = answer("GET", f"{RUN}/result", 200, {"run": run, "output": None})
+    with ReplayServer([recorded("parallel", "01_create_run"), said]) as server:
+        result = solved(tmp_path, server, "parallel", plain_task(), f"system.transport={transport}")
+    assert (len(server.sent("POST")), result.job_left) == (1, False)
+    assert (None if result.stopped is None else result.stopped.kind) == kind
+    assert (result.submission is None) is (kind is not None)
+
+
+def test_only_plain_values_are_echoed(tmp_path: Path) -> None:
+    done = recorded("parallel", "06_result_text")
+    deep: Any = "ultra"
+    for _ in range(250):
+        deep = [deep]
+    odd = {**done.json["run"], "processor": deep, "run_id": {"a": 1}}
+    with ReplayServer([*happy()[:-1], done.with_json(run=odd)]) as server:
+        submission = only(solved(tmp_path, server, "parallel"))
+    assert submission.status == "completed"
+    assert {"id", "processor"}.isdisjoint(submission.settings["echoed"])
+
+
+@pytest.mark.parametrize("odd", ["", " ", ".", "..", 7, None])
+def test_a_run_without_a_usable_id_is_not_sent_again(tmp_path: Path, odd: Any) -> None:
+    with ReplayServer([answer("POST", RUNS, 202, {"run_id": odd, "status": "queued"})]) as server:
+        submission = only(solved(tmp_path, server, "parallel"))
+    assert submission.error is not None
+    assert (submission.error.kind, len(server.requests)) == ("maybe_billed", 1)
+
+
 def test_404_at_the_result_of_a_failed_run_means_failed(tmp_path: Path) -> None:
     exchanges = [
         recorded("parallel", "01_create_run"),
@@ -522,11 +587,6 @@ async def _at_once(make: Any) -> Any:
     return await make()
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
-)
 RUN_SHAPED = st.fixed_dictionaries(
     {},
     optional={

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.hostile_json import JSON
 from fakes.replay_server import (
     KEY,
     Exchange,
@@ -273,7 +274,6 @@ def test_polls_that_make_no_sense_are_made_again(tmp_path: Path, odd: Exchange) 
         ({"reason": "match_limit_met"}, "completed", 2.45, "match_limit_met: there may be more"),
         ({"reason": "low_match_rate"}, "completed", 2.45, "low_match_rate: there may be more"),
         ({"reason": "timeout"}, "incomplete", 2.45, None),
-        ({"reason": "insufficient_funds"}, "incomplete", 2.45, None),
         ({"word": "failed", "reason": "error_occurred"}, "failed", None, None),
         ({"word": "cancelled", "reason": "user_cancelled"}, "failed", None, None),
         ({"word": "timed_out", "reason": None}, "timed_out", None, None),
@@ -293,7 +293,7 @@ def test_how_a_run_ends(
     assert notes == [] if note is None else any(note in one for one in notes)
     if status == "incomplete":
         assert submission.error is not None
-        assert submission.error.message.startswith("ended by ")
+        assert submission.error.message.startswith("parallel_findall: ended by ")
 
 
 def test_a_failed_run_need_not_have_a_result(tmp_path: Path) -> None:
@@ -301,7 +301,53 @@ def test_a_failed_run_need_not_have_a_result(tmp_path: Path) -> None:
     with ReplayServer([created(), run("failed", "error_occurred"), gone]) as server:
         submission = only(solved(tmp_path, server, NAME))
     assert submission.error is not None
-    assert (submission.status, submission.error.message) == ("failed", "ended by error_occurred")
+    assert (submission.status, submission.error.message) == (
+        "failed",
+        "parallel_findall: ended by error_occurred; job findall_fake_1; retry=failed sends it again",
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "matched", "usd"), [("completed", 3, 2.45), ("completed", 0, 2.0), ("failed", 3, 0.0)]
+)
+def test_a_list_that_an_empty_account_cut_short_is_no_score(
+    tmp_path: Path, word: str, matched: int, usd: float
+) -> None:
+    with ReplayServer([created(), run(word, "insufficient_funds", matched)], always=[result()]) as server:
+        found = solved(tmp_path, server, NAME, plain_task(), "effort=medium")
+    assert found.submission is None
+    assert found.stopped is not None
+    assert (found.stopped.kind, found.job_left) == ("quota", False)
+    assert [kind for kind, _ in found.calls] == ["quota"]
+    assert found.calls[0][1] == pytest.approx(usd), "what it found is owed"
+
+
+def test_a_result_that_never_comes_is_no_word_on_the_run(tmp_path: Path) -> None:
+    gone = answer("GET", RESULT, 404, {"error": {"message": "no result"}})
+    with ReplayServer([created()], always=[run(), gone]) as server:
+        found = solved(tmp_path, server, NAME)
+    submission = only(found)
+    assert submission.error is not None
+    assert (submission.status, submission.error.kind) == ("error", "unreachable")
+    assert "completed and its result is not there" in submission.error.message
+    assert found.job_left, "the next start asks again"
+
+
+def test_only_plain_values_are_echoed(tmp_path: Path) -> None:
+    deep: Any = 3
+    for _ in range(250):
+        deep = {"a": deep}
+    status = {"status": "completed", "termination_reason": deep, "metrics": {"a": deep, "generated": 7}}
+    odd = recorded("parallel", "21_findall_get").with_json(status=status, generator=deep)
+    with ReplayServer([created(), odd, result()]) as server:
+        submission = only(solved(tmp_path, server, NAME))
+    echoed = submission.settings["echoed"]
+    assert (submission.status, echoed["termination_reason"], echoed["metrics"]) == (
+        "completed",
+        None,
+        {"generated": 7},
+    )
+    assert "generator" not in echoed
 
 
 @pytest.mark.parametrize(
@@ -359,7 +405,7 @@ def test_files_that_a_task_prescribes_are_not_what_it_gives(tmp_path: Path) -> N
         submission = only(solved(tmp_path, server, NAME, file_task("members.csv")))
     assert submission.status == "empty"
     assert submission.error is not None
-    assert submission.error.message == "not delivered: members.csv"
+    assert submission.error.message == "parallel_findall: not delivered: members.csv; job findall_fake_1"
     with ReplayServer([created(), run(), result()]) as server:
         submission = only(solved(tmp_path / "b", server, NAME, file_task("output.json")))
     assert submission.status == "completed"
@@ -372,11 +418,6 @@ async def _at_once(make: Any) -> Any:
     return await make()
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
-)
 STATUS = st.fixed_dictionaries({}, optional=dict.fromkeys(("status", "termination_reason", "metrics"), JSON))
 CANDIDATE = st.fixed_dictionaries(
     {"match_status": st.just("matched")},

@@ -330,7 +330,6 @@ def test_the_prefix_and_a_gateway_that_ends_in_a_version(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("refusal", "kind"),
     [
-        ("91_err_401", "key"),
         ("92_err_401_quota", "quota"),
         ((402, {"error": {"message": "Payment required", "type": "billing", "code": 402}}), "quota"),
         ((429, {"error": {"message": "out of credits", "type": "insufficient_quota", "code": 429}}), "quota"),
@@ -349,6 +348,14 @@ def test_a_wrong_key_and_an_empty_account_stop_the_run_at_once(
     assert "perplexity" in result.stopped.message
     assert KEY not in result.stopped.message
     assert not result.job_left
+
+
+def test_the_auth_scenario(tmp_path: Path) -> None:
+    with ReplayServer(scenario("perplexity", "auth")) as server:
+        result = solved(tmp_path, server, "perplexity")
+    assert (len(server.requests), server.left, result.job_left) == (1, 0, False)
+    assert result.stopped is not None
+    assert result.stopped.kind == "key"
 
 
 @pytest.mark.parametrize(
@@ -495,7 +502,8 @@ REFUSED: Final = {"type": "message", "content": [{"type": "refusal", "refusal": 
         (response(output=[REFUSED, said("But here it is.")]), "completed", None, ""),
         (response("failed", error={"message": "no", "code": "content_filter"}), "refused", "refused", "no"),
         (response("failed", error={"message": "provider error"}), "failed", "failed", "provider error"),
-        (response("failed", error="gone"), "failed", "failed", "failed"),
+        (response("failed", error="gone"), "failed", "failed", "gone"),
+        (response("failed"), "failed", "failed", "failed"),
         (response("cancelled", error={"message": "by the console"}), "failed", "failed", "by the console"),
         (
             response("incomplete", output=[said("Two of")], incomplete_details={"reason": "max_output_tokens"}),
@@ -523,8 +531,40 @@ def test_how_a_job_ended(tmp_path: Path, body: dict[str, Any], status: str, kind
     assert submission.status == status
     if kind is not None and status != "empty":
         assert submission.error is not None
-        assert (submission.error.kind, submission.error.message) == (kind, words)
+        again = "" if status == "incomplete" else "; retry=failed sends it again"
+        assert (submission.error.kind, submission.error.message) == (kind, f"perplexity: {words}; job {ID}{again}")
     assert (submission.cost_usd, submission.cost_source) == (None, "unknown")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"message": "You exceeded your current quota", "code": 401}, "quota"),
+        ({"message": "Payment required", "type": "billing"}, "quota"),
+        ("insufficient credits", "quota"),
+        ({"message": "Invalid API key provided", "code": "invalid_api_key"}, "key"),
+        ({"message": "provider error"}, None),
+    ],
+)
+def test_a_job_that_failed_for_want_of_credit_is_no_score(tmp_path: Path, error: Any, kind: str | None) -> None:
+    with ReplayServer([created(), ended(status="failed", error=error)]) as server:
+        result = solved(tmp_path, server, "perplexity")
+    assert (len(server.sent("POST")), result.job_left) == (1, False)
+    assert (None if result.stopped is None else result.stopped.kind) == kind
+    assert (result.submission is None) is (kind is not None)
+
+
+def test_only_plain_values_are_echoed(tmp_path: Path) -> None:
+    deep: Any = 1
+    for _ in range(250):
+        deep = {"a": deep}
+    odd = ended(
+        output=[said("Three.")], model=deep, effort=deep, usage={"cost": {"total_cost": 0.1, "more": deep}}
+    )
+    with ReplayServer([created(), odd]) as server:
+        submission = row(solved(tmp_path, server, "perplexity"))
+    assert (submission.status, submission.cost_usd) == ("completed", 0.1)
+    assert {"model", "effort"}.isdisjoint(submission.settings["echoed"])
 
 
 def test_items_of_unknown_type_are_noted_once(tmp_path: Path) -> None:
@@ -730,7 +770,7 @@ def test_several_files_of_which_one_is_missing_are_incomplete(tmp_path: Path) ->
         submission = row(solved(tmp_path, server, "perplexity", file_task("a.csv", "b.csv")))
     assert (submission.status, dict(submission.files)) == ("incomplete", {"a.csv": ROWS})
     assert submission.error is not None
-    assert submission.error.message == "not delivered: b.csv"
+    assert submission.error.message == f"perplexity: not delivered: b.csv; job {ID}"
 
 
 def test_a_job_that_failed_after_it_shared_its_files_delivered(tmp_path: Path) -> None:
@@ -838,6 +878,7 @@ SEARCHES: Final = {"search_web": {"invocation": 10}, "sandbox": {"invocation": 3
         # gpt-6-sol: 2 / 0.2 / 10 a million, twice and half as much again above 272k tokens of input
         ("openai/gpt-6-sol", USAGE, (), 0.6 * 4 + 0.4 * 0.4 + 0.1 * 15, "computed"),
         ("anthropic/claude-opus-5-5", USAGE, (), 0.6 * 4 + 0.4 * 0.2 + 0.1 * 20, "computed"),
+        ("anthropic/fable-5-x", USAGE, (), 0.6 * 10 + 0.4 * 0.5 + 0.1 * 50, "computed"),
         (
             "anthropic/claude-opus-5-5",
             {**USAGE, "tool_calls_details": SEARCHES},
@@ -964,7 +1005,11 @@ def test_whatever_json_comes_is_a_submission_or_an_error(
         found = []
         for provider in providers():
             provider._api = cast("Any", _Desk(page, file))
-            found.append(submission_of(ask, last, await provider.answer(ask, last), latency_s=1.0))
+            found.append(
+                submission_of(
+                    ask, last, await provider.answer(ask, last), name="perplexity", handle=None, latency_s=1.0
+                )
+            )
         return found
 
     for submission in asyncio.run(submissions()):

@@ -116,7 +116,7 @@ def test_what_is_asked(tmp_path: Path, words: tuple[str, ...], more: dict[str, s
         (
             tuple(f"h{n}.example/x" for n in range(21)),
             [f"h{n}.example" for n in range(20)],
-            ["1 blocked hosts were not passed on: no more than 20 may be"],
+            ["only the first 20 of 21 blocked hosts were passed on"],
         ),
     ],
 )
@@ -278,7 +278,29 @@ def test_how_a_task_ended(tmp_path: Path, fields: dict[str, Any], status: str, t
     assert (submission.status, submission.text, submission.citations) == (status, text, ())
     if status == "failed":
         assert submission.error is not None
-        assert (submission.error.kind, submission.error.message) == ("failed", "no sources")
+        assert (submission.error.kind, submission.error.message) == (
+            "failed",
+            f"tavily: no sources; job {ID}; retry=failed sends it again",
+        )
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ({"detail": {"error": "This request exceeds your plan's usage limit."}}, "quota"),
+        ({"error": "insufficient credits"}, "quota"),
+        ({"error": "invalid API key"}, "key"),
+        ({"detail": {"error": "no sources"}}, None),
+    ],
+)
+def test_a_task_that_failed_for_want_of_credit_is_no_score(
+    tmp_path: Path, said: dict[str, Any], kind: str | None
+) -> None:
+    with ReplayServer([created(), ended(status="failed", **said)]) as server:
+        result = solved(tmp_path, server, "tavily")
+    assert (len(server.sent("POST")), result.job_left) == (1, False)
+    assert (None if result.stopped is None else result.stopped.kind) == kind
+    assert (result.submission is None) is (kind is not None)
 
 
 @pytest.mark.parametrize(
@@ -386,5 +408,7 @@ def test_whatever_json_comes_is_a_submission_or_an_error(body: dict[str, Any]) -
     except CallError:
         last = Snapshot("failed", body=body)
     for provider in providers():
-        submission = submission_of(ask, last, asyncio.run(provider.answer(ask, last)), latency_s=1.0)
+        submission = submission_of(
+            ask, last, asyncio.run(provider.answer(ask, last)), name="tavily", handle=None, latency_s=1.0
+        )
         json.dumps(submission.model_dump(mode="json"), allow_nan=False)

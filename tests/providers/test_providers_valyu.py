@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.hostile_json import JSON
 from fakes.replay_server import (
     KEY,
     Exchange,
@@ -32,7 +34,8 @@ from core.model import Submission
 from core.testing import services, system
 
 TASKS = "/v1/deepresearch/tasks"
-TASK = f"{TASKS}/f0000000-fake-4000-8000-000000000001"
+ID = "f0000000-fake-4000-8000-000000000001"
+TASK = f"{TASKS}/{ID}"
 STATUS = f"{TASK}/status"
 ASSET = f"{TASK}/assets/dl_1"
 CSV = "name,hq_city\nNorthmere Transmission,Ashby Quay\n"
@@ -112,8 +115,67 @@ def test_the_failed_scenario(tmp_path: Path) -> None:
         submission = only(solved(tmp_path, server, "valyu"))
     assert server.left == 0
     assert submission.error is not None
-    assert (submission.status, submission.error.message) == ("failed", "Research failed")
+    assert (submission.status, submission.error.message) == (
+        "failed",
+        f"valyu: Research failed; job {ID}; retry=failed sends it again",
+    )
     assert (submission.cost_usd, submission.cost_source) == (None, "unknown")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ("Insufficient credits", "quota"),
+        ({"message": "out of credits"}, "quota"),
+        ({"code": "invalid_api_key"}, "key"),
+        ("Research failed", None),
+        (None, None),
+    ],
+)
+def test_a_task_that_failed_for_want_of_credit_is_no_score(tmp_path: Path, error: Any, kind: str | None) -> None:
+    failed = recorded("valyu", "05_status_failed").with_json(error=error)
+    with ReplayServer([created(), failed]) as server:
+        result = solved(tmp_path, server, "valyu")
+    assert (len(server.sent("POST")), result.job_left) == (1, False)
+    assert (None if result.stopped is None else result.stopped.kind) == kind
+    assert (result.submission is None) is (kind is not None)
+
+
+def test_the_cancel_scenario(tmp_path: Path) -> None:
+    create, cancel = scenario("valyu", "cancel")
+    before = recorded("valyu", "02_status_running").json
+    after = {**recorded("valyu", "05_status_failed").json, "status": "cancelled", "error": None}
+
+    def polled() -> bytes:
+        return json.dumps(after if server.sent("POST", f"{TASK}/cancel") else before).encode()
+
+    words = ("effort=low", "system.efforts.low.timeout_s=0.1")
+    with ReplayServer([create], always=[cancel, answer("GET", STATUS, make=polled)]) as server:
+        submission = only(solved(tmp_path, server, "valyu", plain_task(), *words))
+    assert server.unexpected == []
+    assert [one.path for one in server.sent("POST")] == [TASKS, f"{TASK}/cancel"]
+    assert (submission.status, submission.cost_usd, submission.cost_source) == ("timed_out", None, "unknown")
+
+
+@pytest.mark.parametrize("odd", ["", " ", ".", "..", 7, None])
+def test_a_task_without_a_usable_id_is_not_sent_again(tmp_path: Path, odd: Any) -> None:
+    with ReplayServer([created().with_json(deepresearch_id=odd)]) as server:
+        submission = only(solved(tmp_path, server, "valyu"))
+    assert submission.error is not None
+    assert (submission.error.kind, len(server.requests)) == ("maybe_billed", 1)
+
+
+def test_only_plain_values_are_echoed(tmp_path: Path) -> None:
+    deep: Any = True
+    for _ in range(250):
+        deep = {"a": deep}
+    odd = done(mode=deep, output_type=deep, tools={"code": True, "more": deep}, output="half \ud800 a character")
+    with ReplayServer([created(), odd]) as server:
+        submission = only(solved(tmp_path, server, "valyu"))
+    assert (submission.status, submission.text) == ("completed", "half \ufffd a character")
+    echoed = submission.settings["echoed"]
+    assert echoed["tools"] == {"code": True}
+    assert {"mode", "output_type"}.isdisjoint(echoed)
 
 
 @pytest.mark.parametrize(
@@ -414,11 +476,6 @@ def _provider(delivery: str, server: ReplayServer) -> Any:
     return made.provider
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
-)
 #: Texts as addresses, but none that would be looked up.
 LINK = JSON | st.sampled_from(["http://127.0.0.1:9/", "file:///x", "ftp://x/", "//x/y"])
 FIELDS = ("deepresearch_id", "status", "mode", "output", "output_type", "cost", "cost_breakdown", "error", "tools")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.hostile_json import JSON
 from fakes.replay_server import (
     KEY,
     Exchange,
@@ -25,7 +26,6 @@ from fakes.replay_server import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import _prices
 from adapters.you import _check, _cited, _snapshot
 from core.errors import CallError, InputError
 from core.jobs import Ask, Snapshot
@@ -65,7 +65,7 @@ def only(result: Any) -> Submission:
     [
         ("sync", ("effort=medium", "system.transport=sync"), "completed", 0.10, None),
         ("sync", ("effort=low",), "completed", 0.05, None),
-        ("happy", ("effort=xhigh",), "completed", _prices.YOU.get("frontier"), True),
+        ("happy", ("effort=xhigh",), "completed", 1.20, True),
         ("happy", ("effort=medium",), "completed", 0.10, True),
         ("failed", ("effort=medium",), "failed", None, True),
     ],
@@ -84,7 +84,7 @@ def test_recorded_scenarios_end_as_they_should(
     assert server.requests[0].json["research_effort"] == submission.settings["research_effort"]
     if status == "failed":
         assert submission.error is not None
-        assert submission.error.message == "Research failed"
+        assert submission.error.message == "you: Research failed; job task_fake_1; retry=failed sends it again"
         return
     assert submission.text is not None
     assert submission.text.startswith("The Lakeshore Grid Association has three members.")
@@ -142,10 +142,11 @@ def test_values_that_cannot_be_used_are_refused(words: tuple[str, ...]) -> None:
 def test_whole_hosts_are_left_out(tmp_path: Path) -> None:
     blocked = ("arxiv.org/abs/1", "arxiv.org/pdf/1", "github.com/a/b", *(f"{n}.example.org/x" for n in range(600)))
     with ReplayServer([created(), done()]) as server:
-        only(solved(tmp_path, server, "you", plain_task(blocked=blocked)))
+        submission = only(solved(tmp_path, server, "you", plain_task(blocked=blocked)))
     hosts = server.requests[0].json["source_control"]["exclude_domains"]
     assert hosts[:3] == ["arxiv.org", "github.com", "0.example.org"]
     assert len(hosts) == 500
+    assert submission.settings["echoed"]["notes"] == ["only the first 500 of 602 blocked hosts were passed on"]
 
 
 # creates
@@ -289,12 +290,70 @@ def test_the_deadline_ends_a_task_that_goes_on(tmp_path: Path) -> None:
         ({"result": {"output": {"content": "", "sources": []}}}, "empty"),
         ({"result": {"output": None}}, "empty"),
         ({"status": "cancelled", "result": None}, "failed"),
+        # an answer beside a status does not make it another status
+        ({"status": "failed", "result": None, "output": {}, "error": "boom"}, "failed"),
+        ({"status": "failed", "result": None, "output": {"content": "Half of"}, "error": "boom"}, "failed"),
     ],
 )
 def test_an_end_without_an_answer(tmp_path: Path, changes: dict[str, Any], status: str) -> None:
     with ReplayServer([created(), done(**changes)]) as server:
         submission = only(solved(tmp_path, server, "you"))
     assert submission.status == status
+    if status == "failed":
+        assert (submission.cost_usd, submission.cost_source) == (None, "unknown")
+
+
+def test_a_task_at_work_is_asked_again_although_it_shows_a_part_of_its_answer(tmp_path: Path) -> None:
+    part = answer("GET", TASK, 200, {"id": "task_fake_1", "status": "running", "output": {"content": "Half"}})
+    unknown = answer("GET", TASK, 200, {"id": "task_fake_1", "status": "pondering", "output": {"content": "Half"}})
+    with ReplayServer([created(), part, unknown, done()]) as server:
+        submission = only(solved(tmp_path, server, "you"))
+    assert (submission.status, server.left) == ("completed", 0)
+    assert (submission.text or "").startswith("The Lakeshore Grid Association")
+
+
+@pytest.mark.parametrize(
+    ("reply", "state"),
+    [
+        ({"output": {"content": "x"}}, "completed"),
+        ({"output": {"content": "x"}, "status": "ok"}, "completed"),
+        ({"output": {"content": "x"}, "status": "completed"}, "completed"),
+        ({"output": {"content": "x"}, "status": "failed"}, "failed"),
+        ({"output": {"content": "x"}, "status": "ok", "id": "t"}, "running"),
+        ({"output": {"content": "x"}, "status": "running"}, None),
+        ({"status": "queued", "task_id": ".."}, None),
+        ({"status": "queued", "task_id": " "}, None),
+        ({"status": "queued"}, None),
+    ],
+)
+def test_what_a_create_was_answered_with(reply: dict[str, Any], state: str | None) -> None:
+    if state is None:
+        with pytest.raises(CallError, match="with an id"):
+            _snapshot(reply)
+    else:
+        assert _snapshot(reply).state == state
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [("Insufficient credits", "quota"), ({"code": "invalid_api_key"}, "key"), ("Research failed", None)],
+)
+def test_a_task_that_failed_for_want_of_credit_is_no_score(tmp_path: Path, error: Any, kind: str | None) -> None:
+    with ReplayServer([created(), recorded("you", "06_get_failed").with_json(error=error)]) as server:
+        result = solved(tmp_path, server, "you")
+    assert (len(server.sent("POST")), result.job_left) == (1, False)
+    assert (None if result.stopped is None else result.stopped.kind) == kind
+    assert (result.submission is None) is (kind is not None)
+
+
+def test_only_plain_values_are_echoed(tmp_path: Path) -> None:
+    deep: Any = "text"
+    for _ in range(250):
+        deep = [deep]
+    with ReplayServer([created(), done(result={"output": {"content": "x", "content_type": deep}})]) as server:
+        submission = only(solved(tmp_path, server, "you"))
+    assert submission.status == "completed"
+    assert "content_type" not in submission.settings["echoed"]
 
 
 def test_warnings_are_notes(tmp_path: Path) -> None:
@@ -412,11 +471,6 @@ def _provider() -> Any:
     return made.provider
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
-)
 TEXT = JSON | st.sampled_from(["a [[1, 2]]", "[[2]] b [[1]]"])
 SOURCES = st.lists(JSON | st.fixed_dictionaries({"url": JSON, "title": JSON, "snippets": JSON}), max_size=2)
 OUTPUT = st.fixed_dictionaries({}, optional={"content": TEXT, "content_type": JSON, "sources": JSON | SOURCES})
