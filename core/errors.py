@@ -130,6 +130,10 @@ TABLE: Final[Mapping[str, Meaning]] = MappingProxyType(
             "nothing is sent or paid twice",
             billed="maybe",
         ),
+        "tied": Meaning(
+            "the members of the ensemble are split evenly: name an odd number of them, or another vote",
+            billed="yes",
+        ),
         # ours
         "budget": Meaning("budget.usd is spent: raise it and run again to go on", stops_run=True),
         "interrupted": Meaning("run the same command again to go on"),

@@ -4,9 +4,10 @@
 
 Each member has a desk of its own: what it said is stored under its own key, so that a run with that judge alone
 and an ensemble that it belongs to ask once between them. With `vote=mean` there is no vote: repeat r is given by
-member (r − 1) mod m as its repeat ⌊(r − 1) / m⌋ + 1, so a score is the mean over members and every verdict is a
+member (r − 1) mod m as its repeat ⌊(r − 1) / m⌋ + 1, so that a score is the mean over members and every verdict a
 row. The other votes keep what each member said in the row's `raw`. A question is answered when more than half of
-the members answered it; otherwise it failed, with the first failure's kind.
+the members answered it, with `vote=veto` when all did; otherwise it failed, with the first failure's kind. A tie is
+no verdict: name an odd number of members.
 """
 
 from __future__ import annotations
@@ -68,8 +69,10 @@ class Ensemble:
         return found
 
     def warnings(self, today: date) -> list[str]:
-        """What any member wants said."""
+        """What any member wants said, and that an even number of members can tie."""
         found: list[str] = []
+        if self.vote == "majority" and len(self.judges) % 2 == 0:
+            found.append(f"an ensemble of {len(self.judges)} members can tie: such verdicts are missing")
         for judge in self.judges.values():
             warn = getattr(judge, "warnings", None)
             found += warn(today) if warn is not None else []
@@ -152,19 +155,26 @@ class Panel:
             if answer.value is not None and answer.error is None
         }
         joined = _joined(by_name, self.name)
-        if 2 * len(values) <= len(self.members):
+        enough = len(values) == len(self.members) if self.vote == "veto" else 2 * len(values) > len(self.members)
+        if not enough:
             failed = next(answer.error for answer in answers if answer.error is not None or answer.value is None)
             kind = failed.kind if failed is not None else "malformed"
             said = f"{len(values)} of {len(self.members)} members answered: {failed.message if failed else kind}"
             return replace(joined, error=Failure(kind=kind, message=said))
-        value = voted(question, values, self.vote)
         self.splits += is_split(question, values)
-        return replace(joined, value=value)
+        outcome = voted(question, values, self.vote)
+        if outcome.value is None:
+            return replace(joined, error=_tied(list(values)))
+        return replace(joined, value=outcome.value, error=_tied(outcome.tied) if outcome.tied else None)
 
     async def _one(self, question: Question) -> Answer:
         """One member's answer, in whose turn this repeat is."""
         turn, index = divmod(question.repeat - 1, len(self.members))
         return await self.members[index].desk.ask(replace(question, repeat=turn + 1))
+
+
+def _tied(between: Sequence[str]) -> Failure:
+    return Failure(kind="tied", message=f"as many votes for one as for another: {', '.join(between)}")
 
 
 def checked_vote(word: Any) -> Vote:

@@ -49,7 +49,8 @@ class Question:
     schema-checked answer, why it is malformed, else None. `exact` names fields of the answer, objects, in which a
     field that the schema does not know makes it malformed; elsewhere such fields are ignored. Their entries stand
     each for itself: of an answer that stays malformed, those that are valid are kept (Answer). `stage` chooses the
-    effort (`judge.stage_efforts`).
+    effort (`judge.stage_efforts`). `decides`: what an answer comes to, where that is a rule over several
+    fields: what an ensemble votes on.
     Task, attempt, repeat and units serve the recorded judge and the logs; they are not part of `digest`.
     """
 
@@ -66,6 +67,7 @@ class Question:
     stage: str = JUDGE
     fault: Callable[[Mapping[str, Any]], str | None] | None = None
     exact: tuple[str, ...] = ()
+    decides: Callable[[Mapping[str, Any]], Any] | None = None
 
     @cached_property
     def schema_digest(self) -> str:

@@ -81,11 +81,16 @@ def verdict_full(checks: Mapping[str, Any], spec: JudgeSpec) -> bool:
     return all(checks.get(name) is True for name in (*UNIVERSAL, *node_checks(spec)))
 
 
+def decided(answer: Mapping[str, Any], spec: JudgeSpec, verdict_from: VerdictFrom) -> bool:
+    """What an answer comes to: equation 1 over its checks, or the judge's own word."""
+    return bool(answer[VERDICT]) if verdict_from == "judge" else verdict_full(answer, spec)
+
+
 def record_verdict(answer: Mapping[str, Any], spec: JudgeSpec, verdict_from: VerdictFrom) -> dict[str, Any]:
     """A judge's answer as the verdict of a row: all but the reasoning, which is the row's explanation."""
     own = bool(answer[VERDICT])
     return {
-        VERDICT: own if verdict_from == "judge" else verdict_full(answer, spec),
+        VERDICT: decided(answer, spec, verdict_from),
         SATISFIED: answer[SATISFIED],
         CONFIDENCE: answer[CONFIDENCE],
         JUDGE_VERDICT: own,

@@ -16,7 +16,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ from core.model import BY_RULE, GRADED, RULE_JUDGE, Failure, Judgement, RunScore
 from core.pages.page import GONE, STATUSES, Page, Pages, PageStatus
 from core.services import JudgeDesk
 from plugins.wandr import evidence, identity, scoring, triage
-from plugins.wandr.checks import RECORD_SCHEMA, USABLE, chosen_verdict, failed_verdict, record_verdict
+from plugins.wandr.checks import RECORD_SCHEMA, USABLE, chosen_verdict, decided, failed_verdict, record_verdict
 from plugins.wandr.explain import explained
 from plugins.wandr.identity_asking import canonical_rows, duplicate_rows, recorded_rows
 from plugins.wandr.instruction import checked_delivery
@@ -204,7 +204,7 @@ class WandrGrader:
         values = identity.values_of(node, record.item, record.url)
         names = [job.names[key.name][values[key.name]] for key in node.keys[:-1]]
         excerpts = view.excerpts(record.excerpts)
-        return question(
+        asked = question(
             node,
             record,
             job.submission,
@@ -214,6 +214,8 @@ class WandrGrader:
             excerpts=excerpts,
             findings=self._settings.findings == "shown",
         )
+        # members of an ensemble that each fail another check agree that the record fails
+        return replace(asked, decides=partial(decided, spec=node.judge, verdict_from=self._settings.verdict))
 
     async def _recorded(self, job: _Job) -> AsyncGenerator[Judgement, None]:
         """Rows out of a file of judgements; a rule says what records of pages gone or unseen are."""

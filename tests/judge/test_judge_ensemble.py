@@ -36,19 +36,21 @@ ASKED = question(schema=SCHEMA, probes=(Probe("verdict", yes="YES", no="NO"),))
         ("verdict", ["YES", "YES", "NO"], "YES", "NO"),
         ("verdict", ["NO", "NO", "YES"], "NO", "NO"),
         ("verdict", ["YES", "YES", "YES"], "YES", "YES"),
-        ("verdict", ["YES", "NO"], "YES", "NO"),
-        ("verdict", ["NO", "YES"], "NO", "NO"),
+        ("verdict", ["YES", "NO"], None, "NO"),
+        ("verdict", ["NO", "YES"], None, "NO"),
         ("ok", [True, True, False], True, False),
         ("ok", [False, False, True], False, False),
         ("confidence", [3, 1, 2], 2, 1),
         ("confidence", [3, 1], 1, 1),
         ("groups", [[["a", "b"]], [["a"]], [["a", "b"]]], [["a", "b"]], [["a", "b"]]),
+        ("groups", [[["a", "b"]], [["a"]], [["b"]]], None, None),
     ],
 )
 def test_a_vote(field: str, given: list[Any], majority: Any, veto: Any) -> None:
     values = {f"m{number}": {field: value} for number, value in enumerate(given)}
-    assert voted(ASKED, values, "majority") == {field: majority}
-    assert voted(ASKED, values, "veto") == {field: veto}
+    for vote, outcome in (("majority", majority), ("veto", veto)):
+        found = voted(ASKED, values, vote).value  # type: ignore[arg-type]  # both are votes
+        assert found == (None if outcome is None else {field: outcome})
     assert is_split(ASKED, values) is (len({json.dumps(value) for value in given}) > 1)
 
 
@@ -58,8 +60,74 @@ def test_the_words_are_those_of_the_first_member_that_agrees_with_the_outcome() 
         "b": {"explanation": "Yes, because.", "verdict": "YES"},
         "c": {"explanation": "Also yes.", "verdict": "YES"},
     }
-    assert voted(ASKED, values, "majority") == {"explanation": "Yes, because.", "verdict": "YES"}
-    assert voted(ASKED, values, "veto") == {"explanation": "No, because.", "verdict": "NO"}
+    assert voted(ASKED, values, "majority").value == {"explanation": "Yes, because.", "verdict": "YES"}
+    assert voted(ASKED, values, "veto").value == {"explanation": "No, because.", "verdict": "NO"}
+
+
+CHECKS = ("one", "two", "three")
+RULED = question(
+    schema={"type": "object", "properties": {name: {"type": "boolean"} for name in CHECKS}},
+    decides=lambda answer: all(answer[name] for name in CHECKS),
+)
+
+
+def failing(*names: str) -> dict[str, bool]:
+    return {name: name not in names for name in CHECKS}
+
+
+@pytest.mark.parametrize(
+    ("given", "majority", "veto"),
+    [
+        ([failing("one"), failing("two"), failing("three")], failing("one"), failing("one")),
+        ([failing(), failing("two"), failing()], failing(), failing("two")),
+        ([failing(), failing(), failing()], failing(), failing()),
+        ([failing("one"), failing()], None, failing("one")),
+    ],
+    ids=["each fails another check", "two of three hold", "all hold", "a tie"],
+)
+def test_a_vote_is_over_what_an_answer_comes_to(given: list[Any], majority: Any, veto: Any) -> None:
+    values = {f"m{number}": value for number, value in enumerate(given)}
+    assert voted(RULED, values, "majority").value == majority
+    assert voted(RULED, values, "veto").value == veto
+
+
+SEVERAL = question(
+    schema={"type": "object", "properties": {"verdicts": {"type": "object"}}},
+    exact=("verdicts",),
+    probes=tuple(Probe(f"verdicts.{name}.verdict", yes="MET", no="UNMET") for name in ("c1", "c2", "c3")),
+)
+
+
+def entries(*met: bool) -> dict[str, Any]:
+    words = {
+        f"c{n + 1}": {"explanation": f"words {yes} {n}", "verdict": "MET" if yes else "UNMET"}
+        for n, yes in enumerate(met)
+    }
+    return {"verdicts": words}
+
+
+@pytest.mark.parametrize(
+    ("given", "vote", "met", "tied"),
+    [
+        (
+            [(True, True, False), (True, False, False), (False, True, False)],
+            "majority",
+            {"c1": True, "c2": True, "c3": False},
+            (),
+        ),
+        ([(True, True, False), (True, False, False)], "majority", {"c1": True, "c3": False}, ("c2",)),
+        ([(True, True, False), (True, False, False)], "veto", {"c1": True, "c2": False, "c3": False}, ()),
+    ],
+)
+def test_checkpoints_of_one_answer_are_voted_on_one_by_one(
+    given: Any, vote: Any, met: dict[str, bool], tied: tuple[str, ...]
+) -> None:
+    found = voted(SEVERAL, {f"m{n}": entries(*flags) for n, flags in enumerate(given)}, vote)
+    assert found.value is not None
+    verdicts = found.value["verdicts"]
+    assert {name: entry["verdict"] == "MET" for name, entry in verdicts.items()} == met
+    assert all(entry["explanation"].startswith(f"words {met[name]}") for name, entry in verdicts.items())
+    assert found.tied == tied
 
 
 def always(met: bool) -> Behaviour:
