@@ -342,7 +342,7 @@ class SearchAndAnswer:
         again = meaning(error.kind).retry_system
         message = self._services.keys.redact(f"{error.kind}: {error.message}" if again else error.message)
         request = getattr(error, "request_id", None)
-        kind = "unreachable" if again else error.kind
+        kind = "given_up" if again else error.kind
         return CallError(kind, message, usage=tally.usage, cost_usd=tally.usd, request_id=request)
 
     def _submission(self, run: Attempt, draft: Draft, latency_s: float) -> Submission:

@@ -1,10 +1,14 @@
 """What comparing many runs costs: CPU, memory, and against merely reading the files, on this machine.
 
     python benchmarks/compare.py [--systems 10] [--judges 3] [--repeats 5] [--tasks 100] [--criteria 40]
+    python benchmarks/compare.py --labels --missing 0.02
 
 Writes run folders with made-up verdicts into a temporary folder, compares them in a process of its own, and takes
 that process's CPU seconds and peak memory. `read` is what it takes to parse the same judgements as JSON and keep
 nothing: the part that no comparison can save. Nothing is asserted: machines differ.
+
+`--labels` gives tasks five labels of 42 values, as rich benchmarks have; `--missing` is the share of tasks that a
+run has no number for, each run others: then hardly two pairs of systems have the same tasks.
 """
 
 from __future__ import annotations
@@ -41,6 +45,10 @@ def write(root: Path, words: argparse.Namespace) -> list[Path]:
     weights: dict[str, float] = {f"c{at}": -5 if at % 10 == 9 else 5 for at in range(words.criteria)}
     names = [f"task-{at}" for at in range(words.tasks)]
     tasks = task_rows(names, criteria=weights, domains=10)
+    if words.labels:
+        for at, row in enumerate(tasks):
+            row["labels"] |= {"width": f"w{at % 4}", "shape": f"p{at % 5}", "difficulty": f"x{at % 3}"}
+            row["labels"]["vertical"] = [f"v{at % 20}", f"v{at * 7 % 20}"]
     positive = sum(weight for weight in weights.values() if weight > 0)
     folders = []
     for system in range(words.systems):
@@ -53,9 +61,12 @@ def write(root: Path, words: argparse.Namespace) -> list[Path]:
                     [met != (rng.random() < 0.1 + 0.02 * judge) for _ in range(words.repeats)]
                     for met in truth[task]
                 ]
+                lost = rng.random() < words.missing
                 said[task] = {name: list(column) for name, column in zip(weights, columns, strict=True)}
                 scores[task] = [
-                    max(
+                    None
+                    if lost
+                    else max(
                         0.0,
                         100
                         * sum(w for w, column in zip(weights.values(), columns, strict=True) if column[at])
@@ -112,6 +123,8 @@ def main() -> None:
         ("words", 60),
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--labels", action="store_true")
+    parser.add_argument("--missing", type=float, default=0.0)
     words = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folders = [str(path) for path in write(Path(folder), words)]

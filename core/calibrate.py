@@ -126,8 +126,24 @@ def _sample(words: list[str]) -> None:
         f"{drawn.n_drawn} of {drawn.n_units} verdicts, {len(drawn.rows)} rows in {chosen.out}; "
         f"{drawn.n_exact} as the judge was shown them to the letter\n"
         + (f"apart: {apart}\n" if apart else "")
+        + _too_few(drawn.by_task)
         + "fill the column label (met, unmet), then: "
         + f"python -m core.calibrate labels={chosen.out} run={chosen.run}\n"
+    )
+
+
+def _too_few(by_task: Mapping[str, int]) -> str:
+    """A line where a full sheet would still be too little to block a task, else nothing."""
+    from core.calibration.results import Settings
+
+    least = Settings().audit_least
+    found = [count for count in by_task.values() if count < least]
+    if not found:
+        return ""
+    span = f"{min(found)}" if min(found) == max(found) else f"{min(found)} to {max(found)}"
+    return (
+        f"note: {len(found)} of {len(by_task)} tasks have fewer than {least} rows on the check that decides "
+        f'({span}): blocking will say "too few" of them; draw more (--n), or ask for fewer later (--audit-least)\n'
     )
 
 

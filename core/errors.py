@@ -130,13 +130,16 @@ TABLE: Final[Mapping[str, Meaning]] = MappingProxyType(
             "nothing is sent or paid twice",
             billed="maybe",
         ),
+        "given_up": Meaning(
+            "a call inside the attempt failed for good: run again to try the attempt anew", billed="maybe"
+        ),
         "tied": Meaning(
             "the members of the ensemble are split evenly: name an odd number of them, or another vote",
             billed="yes",
         ),
         # ours
         "budget": Meaning("budget.usd is spent: raise it and run again to go on", stops_run=True),
-        "interrupted": Meaning("run the same command again to go on"),
+        "interrupted": Meaning("run the same command again, with out= naming this folder, to go on"),
         "not_recorded": Meaning("the recorded file has no verdict here"),
         "page": Meaning("the page could not be seen, so the record is unverified: see the page's status"),
         "crash": Meaning("an exception in an agent, a plugin or Leadline itself: the traceback is in log.jsonl"),

@@ -24,7 +24,7 @@ def resolve(path: str, *, folder: bool = False) -> Path:
     if not path.startswith(SCHEME):
         return Path(path).expanduser()
     package, _, inside = path.removeprefix(SCHEME).partition("/")
-    if not package or not inside or ".." in Path(inside).parts:
+    if not package or not inside or ".." in Path(inside).parts or Path(inside).is_absolute():
         raise InputError("not the address of a packaged file", expected="pkg://package/file", got=path)
     try:
         found = Path(str(files(package).joinpath(inside)))

@@ -231,12 +231,16 @@ def replace_file(path: Path, blocks: Iterable[bytes]) -> None:
 def read_json(path: Path) -> dict[str, Any] | None:
     """A JSON object from a file; None when there is no file."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise InputError("can't be read: not a file", where=str(path))
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror}", where=str(path)) from None
-    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, nested beyond reading
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"can't be read: {error}", where=str(path)) from None
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:  # not JSON, or nested beyond reading
         raise InputError(f"not JSON: {error}", where=str(path)) from None
     if not isinstance(content, dict):
         raise InputError("not a JSON object", where=str(path))

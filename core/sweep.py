@@ -120,7 +120,8 @@ def read_job(path: Path, chosen: Mapping[str, Any], headline: str) -> Job:
         update={
             "headline": Headline(metric=headline, **numbers, n=summary["n_scored"], n_tasks=summary["n_tasks"]),
             "coverage": summary["coverage"],
-            "cost_usd": summary["cost"]["usd"],
+            # what could not be priced makes the sum unknown
+            "cost_usd": None if summary["cost"].get("unknown_calls") else summary["cost"]["usd"],
         }
     )
 

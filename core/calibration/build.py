@@ -96,12 +96,12 @@ def check_of(study: JudgeStudy, check: str) -> Check:
     pairs, apart = study.pairs(check)
     numbers = sorted({repeat for rows in study.rows.values() for repeat in rows})
     by_member: dict[str, dict[str, list[Pair]]] = {}
-    for (key, about, only), truth in study.truths.items():
-        value = majority(study.rows.get(key, {}), about, only)
-        if about != check or truth.met is None or not isinstance(value, bool):
+    for one in study.labelled(check):
+        value = majority(one.rows, check)
+        if one.truth.met is None or not isinstance(value, bool):
             continue
-        for group, member in study.groups(key).items():
-            pair = Pair(key[0], truth.met, value, truth.weight)
+        for group, member in study.groups(one.key).items():
+            pair = Pair(one.key[0], one.truth.met, value, one.truth.weight)
             by_member.setdefault(group, {}).setdefault(member, []).append(pair)
     verdicts = _verdicts(study, check)
     shares: dict[str, dict[str, Corrected]] = {}

@@ -3,6 +3,10 @@
 A cell that begins with one of `= + - @ TAB CR LF` gets an apostrophe before it, which a spreadsheet takes for
 "this is text". A cell that begins with apostrophes and then such a sign gets one more, so that reading takes away
 exactly what writing added: every text comes back as it was.
+
+A spreadsheet that separates cells by another sign than the file's splits a text at `;`, `,` or TAB, whether or not
+it is quoted, and what follows begins a cell. A `= + - @` there gets its apostrophe too. Not covered: a line break
+in a text, where such a spreadsheet also splits; an apostrophe before every dash of a list would be unreadable.
 """
 
 from __future__ import annotations
@@ -18,6 +22,9 @@ from core.errors import InputError, place
 
 _RUNS: Final = re.compile(r"'*[=+\-@\t\r\n]")
 _READ_BACK: Final = re.compile(r"''*[=+\-@\t\r\n]")
+#: A separator with the quotes after it, which a reader that splits there takes away, and what would run.
+_RUNS_SPLIT: Final = re.compile(r"([;,\t]\"*)(?='*[=+\-@])")
+_READ_BACK_SPLIT: Final = re.compile(r"([;,\t]\"*)'(?='*[=+\-@])")
 #: Characters of a cell that the usual spreadsheets keep, less room for a note that it was cut.
 MOST: Final = 32_000
 #: Spreadsheets write what their country uses.
@@ -25,13 +32,14 @@ _DELIMITERS: Final = (",", ";", "\t")
 
 
 def neutral(text: str) -> str:
-    """The text as a cell that is no formula."""
-    return f"'{text}" if _RUNS.match(text) else text
+    """The text as a cell that is no formula, nor becomes one where it is split."""
+    apart = _RUNS_SPLIT.sub(r"\1'", text)
+    return f"'{apart}" if _RUNS.match(apart) else apart
 
 
 def original(cell: str) -> str:
     """The counterpart of `neutral`."""
-    return cell[1:] if _READ_BACK.match(cell) else cell
+    return _READ_BACK_SPLIT.sub(r"\1", cell[1:] if _READ_BACK.match(cell) else cell)
 
 
 def cut(text: str, most: int = MOST, *, rest: str = "") -> str:

@@ -4,7 +4,8 @@ A judge who is asked the very same question may answer otherwise: that is noise,
 whose question stayed the same to the letter. Where the question changed (the page's text did) or was asked in one
 run only (the page went or came), a flipped verdict is put down to the page; `by_noise` says how many noise of that
 rate would have flipped anyway. An answer that the second run took from the store is no second answer: it says
-nothing of noise.
+nothing of noise. Neither does the answer of another judge: where judges differ, a question that both were asked
+leaves the cause of a flip unknown.
 """
 
 from __future__ import annotations
@@ -16,15 +17,14 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from core import __version__
+from core.calibration.drift_score import ScoreDrift, score_drift
 from core.calibration.judged import Judged, Key, Said, decisive_check, read_judged, value_of
 from core.calibration.material import record_line
 from core.calibration.pages_seen import PAGE, Seen, pages_of
 from core.calibration.results import Limits, Settings
 from core.errors import InputError
-from core.model import RULE_JUDGE, Frozen, Submission, TaskScore
-from core.rescore import read_rows
-from core.runfolder import SCORES
-from core.stats import difference_interval, wilson
+from core.model import RULE_JUDGE, Frozen, Submission
+from core.stats import wilson
 
 SCHEMA: Final = "leadline/drift/1"
 JSON_NAME: Final = "drift.json"
@@ -32,7 +32,7 @@ JSON_NAME: Final = "drift.json"
 Question = Literal["same", "changed", "one", "none", "unknown"]
 #: What became of a page. `body`: other bytes, and every question about it stayed the same.
 PageChange = Literal["same", "status", "text", "body", "unknown"]
-#: What a flip is put down to.
+#: What a flip is put down to, where one judge answered both times.
 Cause = Literal["page", "noise", "unknown"]
 
 _CAUSES: Final[Mapping[Question, Cause]] = {
@@ -78,19 +78,11 @@ class FlipRate(Frozen):
     wilson: Limits | None
 
 
-class ScoreDrift(Frozen):
-    """second − first of the headline, over the tasks scored in both runs; the interval draws whole tasks."""
-
-    metric: str
-    first: float | None
-    second: float | None
-    difference: float | None
-    by_task: Limits | None
-    n: int
-
-
 class Drift(Frozen):
-    """All of it. `noise`: units asked alike and anew; `reused`: those whose answer was taken from the store."""
+    """All of it. `noise`: units of which one judge was asked alike and anew.
+
+    `reused`: those whose answer was taken from the store.
+    """
 
     leadline: str
     first: str
@@ -120,7 +112,14 @@ class _Unit:
     second: bool | None
     question: Question
     reused: bool
+    one_judge: bool
     url: str | None
+
+    @property
+    def cause(self) -> Cause:
+        """What a flip would be put down to: what two judges were asked, either of them may have moved."""
+        is_theirs = self.question in ("same", "changed") and not self.one_judge
+        return "unknown" if is_theirs else _CAUSES[self.question]
 
 
 def drift(
@@ -146,7 +145,7 @@ def drift(
     urls = _urls(one, set(common))
     units = _units(one, other, set(common), urls)
     seen = pages_of(one, tasks, stores[0]), pages_of(other, tasks, stores[1])
-    alike = [unit for unit in units if unit.question == "same" and not unit.reused]
+    alike = [unit for unit in units if unit.question == "same" and unit.one_judge and not unit.reused]
     otherwise = [unit for unit in units if unit.question == "changed"]
     noise, changed = _rate(alike, settings), _rate(otherwise, settings)
     counts = {
@@ -168,13 +167,14 @@ def drift(
         found=sum(unit.first is None and unit.second is not None for unit in units),
         pages=tuple(_pages(seen, units)),
         flips=tuple(_flip(unit) for unit in units if unit.first != unit.second),
-        score=_score(one, other, tasks, settings),
+        score=score_drift(one, other, set(common), settings),
         notes=tuple(_notes(one, other, common, units)),
     )
 
 
 def _units(one: Judged, other: Judged, common: set[tuple[str, int]], urls: Mapping[Key, str]) -> list[_Unit]:
     units: list[_Unit] = []
+    one_judge = not _judges_differ(one, other)
     for key in dict.fromkeys([*one.rows, *other.rows]):
         pair = one.rows.get(key, {}), other.rows.get(key, {})
         check = decisive_check(pair[0]) or decisive_check(pair[1])
@@ -190,6 +190,7 @@ def _units(one: Judged, other: Judged, common: set[tuple[str, int]], urls: Mappi
                     second=_value(second, check),
                     question=_question(first, second),
                     reused=_is_reused(first, second),
+                    one_judge=one_judge and _is_one_judge(first, second),
                     url=urls.get(key),
                 )
             )
@@ -219,8 +220,17 @@ def _is_reused(first: Said | None, second: Said | None) -> bool:
     return first is not None and second is not None and first.at is not None and first.at == second.at
 
 
+def _is_one_judge(first: Said | None, second: Said | None) -> bool:
+    return first is None or second is None or first.judge == second.judge
+
+
+def _judges_differ(one: Judged, other: Judged) -> bool:
+    """Whether the runs' judges have other names or other settings."""
+    settings = (run.saved.facts.get("judge_settings") for run in (one, other))
+    return one.judges() != other.judges() or next(settings) != next(settings)
+
+
 def _flip(unit: _Unit) -> Flip:
-    cause = _CAUSES[unit.question]
     return Flip(
         task_id=unit.key[0],
         attempt=unit.key[1],
@@ -229,7 +239,7 @@ def _flip(unit: _Unit) -> Flip:
         first=unit.first,
         second=unit.second,
         question=unit.question,
-        cause=cause,
+        cause=unit.cause,
         url=unit.url,
     )
 
@@ -301,37 +311,15 @@ def _change(first: Seen, second: Seen, questions: Sequence[Question]) -> PageCha
     return "same" if "same" in questions or first.status != "ok" else "unknown"
 
 
-def _score(one: Judged, other: Judged, tasks: set[str], settings: Settings) -> ScoreDrift:
-    metric = one.saved.config.benchmark.headline
-    numbers = []
-    for run in (one, other):
-        scores = read_rows(run.path / SCORES, TaskScore, "score")
-        found = {score.task_id: score.metrics.get(metric) for score in scores if score.task_id in tasks}
-        numbers.append({task: value for task, value in found.items() if value is not None})
-    common = sorted(numbers[0].keys() & numbers[1].keys())
-    first, second = ([found[task] for task in common] for found in numbers)
-    interval = difference_interval(
-        second, first, level=settings.level, resamples=settings.resamples, seed=settings.seed
-    )
-    n = len(common)
-    return ScoreDrift(
-        metric=metric,
-        first=sum(first) / n if n else None,
-        second=sum(second) / n if n else None,
-        difference=(sum(second) - sum(first)) / n if n else None,
-        by_task=None if interval is None else Limits(low=interval.low, high=interval.high),
-        n=n,
-    )
-
-
 def _notes(one: Judged, other: Judged, common: Sequence[tuple[str, int]], units: Sequence[_Unit]) -> list[str]:
     notes = [*one.problems, *other.problems]
     apart = len({*one.answers, *other.answers} - set(common))
     if apart:
         notes.append(f"{apart} answers are not the same in both runs, or in one alone; they are left out")
     judges = [", ".join(run.judges()) or "no judge" for run in (one, other)]
-    if judges[0] != judges[1] or one.saved.facts.get("judge_settings") != other.saved.facts.get("judge_settings"):
-        notes.append(f"the judges differ ({judges[0]}; {judges[1]}): a flip may be theirs")
+    if _judges_differ(one, other):
+        said = "a flip may be theirs, and neither noise nor pages can be told from it"
+        notes.append(f"the judges differ ({judges[0]}; {judges[1]}): {said}")
     if one.saved.facts.get("prompt_digest") != other.saved.facts.get("prompt_digest"):
         notes.append("the judges' prompts differ: a question that changed need not mean a page that did")
     if _names_differ(one, other, set(common)):

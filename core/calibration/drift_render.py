@@ -15,7 +15,8 @@ _SHOWN: Final = 40
 _DASH: Final = "–"
 METHOD: Final = (
     "Same: the judge was asked the same to the letter, so its flips are noise; changed: what it was shown "
-    "differs. The interval of the difference draws whole tasks."
+    "differs; unknown: among others, what two different judges were asked. The score is that of the answers that "
+    "both runs judged; the interval of its difference draws whole tasks."
 )
 
 

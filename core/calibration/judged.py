@@ -140,17 +140,17 @@ def value_of(said: Said, check: str) -> bool | Apart:
     return value if isinstance(value, bool) else "missing"
 
 
-def values_of(rows: Mapping[int, Said], check: str, repeat: int | None = None) -> list[bool]:
-    """Every yes and no of a unit's repeats, or of one repeat, in their order."""
-    found = (value_of(said, check) for number, said in sorted(rows.items()) if repeat in (None, number))
+def values_of(rows: Mapping[int, Said], check: str) -> list[bool]:
+    """Every yes and no of a unit's repeats, in their order."""
+    found = (value_of(said, check) for _, said in sorted(rows.items()))
     return [value for value in found if isinstance(value, bool)]
 
 
-def majority(rows: Mapping[int, Said], check: str, repeat: int | None = None) -> bool | Apart:
-    """What most of a unit's repeats say, or what one repeat says."""
-    values = values_of(rows, check, repeat)
+def majority(rows: Mapping[int, Said], check: str) -> bool | Apart:
+    """What most of a unit's repeats say."""
+    values = values_of(rows, check)
     if not values:
-        states = [value_of(said, check) for number, said in rows.items() if repeat in (None, number)]
+        states = [value_of(said, check) for said in rows.values()]
         return next((state for state in APART if state in states), "missing")
     yes = sum(values)
     return "tied" if 2 * yes == len(values) else 2 * yes > len(values)

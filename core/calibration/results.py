@@ -37,7 +37,9 @@ class Limits(Frozen):
 
 
 class Rate(Frozen):
-    """A share, 0…1: `count` of `total` labels; where weights differ `value` is the weighted one.
+    """A share, 0…1: `count` of `total` labelled verdicts, each once.
+
+    Where weights differ `value` is the weighted one.
 
     `wilson` takes verdicts for independent, and is null where weights differ. `by_task` does not; null where the
     tasks are too few.
@@ -95,7 +97,8 @@ class Corrected(Frozen):
 
     `apparent`: as judged, from `n` verdicts (of a score: `n` tasks). `raw`: as corrected, may leave the range;
     `value`: the same, held in it where it is a share. `analytic`: Lang and Reiczigel's limits, which take verdicts
-    for independent; `by_task`: the tasks of verdicts and labels drawn together.
+    for independent, and are too narrow where those of a task go together; `by_task`: the tasks of verdicts and
+    labels drawn together, a little too narrow for a few dozen tasks (docs/calibrate.md has how far).
     """
 
     apparent: float | None
@@ -140,7 +143,7 @@ class Score(Frozen):
 
 
 class TaskAudit(Frozen):
-    """A task's judge errors on the check that decides: `errors` of `n` labels."""
+    """A task's judge errors on the check that decides: `errors` of `n` labelled verdicts, each once."""
 
     task_id: str
     n: int

@@ -180,13 +180,12 @@ def _parts(
 ) -> list[TaskParts]:
     """Each task as sums by kind; a task's score is the mean of its attempts."""
     labels: dict[str, dict[str, Graded]] = {}
-    for key, graded in study.graded(study.decisive or "").items():
+    for key, (label, yes, weight) in study.graded(study.decisive or "").items():
         kind = kinds.get(key)
         if kind is None:
             continue
         of_task = labels.setdefault(key[0], {})
-        for label, yes, weight in graded:
-            of_task[kind] = of_task.get(kind, Graded()).plus(label, yes, weight)
+        of_task[kind] = of_task.get(kind, Graded()).plus(label, yes, weight)
     parts = []
     for task in sorted({*reported, *labels}):
         mine = [

@@ -7,6 +7,7 @@ one answer, so that a sheet that comes back finds its rows by itself; no key fil
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,13 +51,17 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A sheet's content, and how it came about. `n_units`: verdicts of judges that could have been drawn."""
+    """A sheet's content, and how it came about. `n_units`: verdicts of judges that could have been drawn.
+
+    `by_task`: of each task that has such verdicts, how many rows ask for the check that decides, 0 too.
+    """
 
     rows: tuple[Mapping[str, str], ...]
     n_units: int
     n_drawn: int
     n_exact: int
     apart: Mapping[str, int]
+    by_task: Mapping[str, int]
 
 
 def write_sheet(path: Path, folder: Path, wanted: Wanted) -> Drawn:
@@ -121,7 +126,9 @@ def draw_sheet(run: Judged, wanted: Wanted, plugins: PluginManager) -> Drawn:
             "no verdict has such a check", where="--check", expected=f"one of {', '.join(names)}, or {EVERY}"
         )
     n_exact = sum(found.exact for found in seen.values())
-    return Drawn(tuple(rows_out), len(strata), len(drawn), n_exact, apart)
+    asked = Counter(key[0] for key, decisive, _ in drawn if decisive in _checks(run, key, decisive, wanted.checks))
+    by_task = {key[0]: asked[key[0]] for key, _ in items.values()}
+    return Drawn(tuple(rows_out), len(strata), len(drawn), n_exact, apart, by_task)
 
 
 class _Kinds:

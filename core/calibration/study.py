@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from core.calibration import fold
@@ -11,11 +12,11 @@ from core.calibration.judged import (
     APART,
     Judged,
     Key,
+    Said,
     checks_of,
     decisive_check,
     majority,
     of_judge,
-    value_of,
     values_of,
 )
 from core.calibration.matching import About, Truth
@@ -23,6 +24,15 @@ from core.calibration.rates import Pair
 from core.calibration.results import Apart, Settings
 from core.model import Submission, Task
 from core.parts import Grader
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """One verdict that people labelled: what they say of it, and the repeats that they speak of."""
+
+    key: Key
+    truth: Truth
+    rows: Mapping[int, Said]
 
 
 class JudgeStudy:
@@ -67,23 +77,33 @@ class JudgeStudy:
             if said.verdict is not None
         )
 
+    def labelled(self, check: str | None, repeat: int | None = None) -> Iterator[Labelled]:
+        """Each labelled verdict on a check once, or of one repeat.
+
+        Repeats are the same judge on the same answer: labels of single ones are no more evidence of it than one
+        label of all. Their truth is what most of these labels say.
+        """
+        by_key: dict[Key, dict[int | None, Truth]] = {}
+        for (key, about, only), truth in self.truths.items():
+            if about == check and (repeat is None or only in (None, repeat)):
+                by_key.setdefault(key, {})[only] = truth
+        for key, truths in by_key.items():
+            rows = self.rows.get(key, {})
+            spoken = set(truths) if repeat is None else {repeat}
+            if None not in spoken:
+                rows = {number: said for number, said in rows.items() if number in spoken}
+            yield Labelled(key, _most(list(truths.values())), rows)
+
     def pairs(self, check: str | None, repeat: int | None = None) -> tuple[list[Pair], Apart]:
         """Labels of a check with what most repeats (or one) say, and those that are compared with nothing."""
         found: list[Pair] = []
         apart: Counter[str] = Counter()
-        for (key, about, only), truth in self.truths.items():
-            if about != check or (repeat is not None and only not in (None, repeat)):
-                continue
-            if truth.met is None:
+        for one in self.labelled(check, repeat):
+            value = majority(one.rows, check or "")
+            if one.truth.met is None:
                 apart["disputed"] += 1
-                continue
-            rows = self.rows.get(key, {})
-            if repeat is None:
-                value = majority(rows, about, only)
-            else:
-                value = value_of(rows[repeat], about) if repeat in rows else "missing"
-            if isinstance(value, bool):
-                found.append(Pair(key[0], truth.met, value, truth.weight))
+            elif isinstance(value, bool):
+                found.append(Pair(one.key[0], one.truth.met, value, one.truth.weight))
             else:
                 apart[value] += 1
         return found, Apart(**{name: apart[name] for name in (*APART, "disputed")})
@@ -102,13 +122,13 @@ class JudgeStudy:
             )
         return self._groups[key]
 
-    def graded(self, check: str) -> dict[Key, list[tuple[bool, float, float]]]:
+    def graded(self, check: str) -> dict[Key, tuple[bool, float, float]]:
         """(label, share of repeats that say yes, weight) of each labelled verdict that has one."""
-        found: dict[Key, list[tuple[bool, float, float]]] = {}
-        for (key, about, only), truth in self.truths.items():
-            values = values_of(self.rows.get(key, {}), about, only) if about == check else []
-            if values and truth.met is not None:
-                found.setdefault(key, []).append((truth.met, sum(values) / len(values), truth.weight))
+        found: dict[Key, tuple[bool, float, float]] = {}
+        for one in self.labelled(check):
+            values = values_of(one.rows, check)
+            if values and one.truth.met is not None:
+                found[one.key] = one.truth.met, sum(values) / len(values), one.truth.weight
         return found
 
     def _named(self, truths: Mapping[About, Truth]) -> dict[About, Truth]:
@@ -117,3 +137,11 @@ class JudgeStudy:
         order = {key: place for place, key in enumerate(self.rows)}
         kept = [(about, truth) for about, truth in truths.items() if about[0][0] in tasks]
         return dict(sorted(kept, key=lambda item: order.get(item[0][0], len(order))))
+
+
+def _most(truths: Sequence[Truth]) -> Truth:
+    """What most labels of one verdict say, with the weight of the first: a row of it stands for as many verdicts
+    as any other."""
+    said = [truth.met for truth in truths if truth.met is not None]
+    yes = sum(said)
+    return Truth(None if 2 * yes == len(said) else 2 * yes > len(said), truths[0].weight)

@@ -1,6 +1,7 @@
 """How far a number can be trusted: run folders compared by system, by judge, by rank. Imports numpy.
 
     reading     run folders ─▶ Run: tasks, scores, what was run
+    identity    which runs are of one system, of one judge
     match       may they be compared? refusals and marks
     study       runs side by side: one table of numbers, tasks in one order
     systems     a table for each judge: numbers, differences, what could have been seen, cost

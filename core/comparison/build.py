@@ -18,7 +18,7 @@ from core.comparison.reading import Run, ShardError, read
 from core.comparison.render import markdown
 from core.comparison.results import SCHEMA, Comparison, Finding, LeftOut, Settings
 from core.comparison.study import Grid, Study
-from core.comparison.systems import boards
+from core.comparison.systems import boards, powerless
 from core.comparison.variance import variance
 from core.errors import InputError
 from core.model import Task
@@ -79,6 +79,8 @@ def compare_runs(runs: Sequence[Run], settings: Settings, left_out: Sequence[Lef
             findings.append(Finding(code="labels", severity="mark", text=f"{why}: no rates by sign or axis"))
         judged = judges(study, grid, seen, labels)
         order = ranks(study, grid, seen)
+    tables = boards(study)
+    findings.extend(powerless(study, tables))
     return Comparison(
         leadline=__version__,
         benchmark=runs[0].config.benchmark.name,
@@ -86,7 +88,7 @@ def compare_runs(runs: Sequence[Run], settings: Settings, left_out: Sequence[Lef
         findings=tuple(findings),
         left_out=tuple(left_out),
         runs=tuple(study.facts(place) for place in range(len(runs))),
-        boards=tuple(boards(study)),
+        boards=tuple(tables),
         judges=judged,
         ranks=order,
         variance=variance(study, grid),
@@ -123,7 +125,8 @@ def write(folder: Path, run_folders: Sequence[Path], settings: Settings | None =
     """Compare the runs of a sweep and write compare.json and compare.md into `folder`; says what was done.
 
     Runs whose numbers mean different things are compared apart, in files named for their benchmark. Runs that
-    can't be compared are named in what is returned: this raises for none of them.
+    can't be compared are named in what is returned: this raises for none of them, whatever goes wrong, since a
+    sweep's own results and exit code do not rest on its comparison.
     """
     settings = (settings or Settings()).model_copy(update={"force": True})
     gathered = gather(run_folders, settings)
@@ -139,6 +142,8 @@ def write(folder: Path, run_folders: Sequence[Path], settings: Settings | None =
             write_files(folder, comparison, stem)
         except (InputError, OSError) as error:
             said.append(f"{benchmark}: not compared: {error}")
+        except Exception as error:  # noqa: BLE001 -- a fault of ours; the sweep's runs are whole all the same
+            said.append(f"{benchmark}: not compared: {type(error).__name__}: {error}")
         else:
             said.append(f"{len(runs)} runs of {benchmark} compared in {folder / stem}.md and {stem}.json")
     return said

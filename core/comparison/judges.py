@@ -84,7 +84,7 @@ def _facts(study: Study, grid: Grid, seen: Seen, judge: str) -> JudgeFacts:
     total = sum(score.n_expected for score in scores)
     return JudgeFacts(
         judge=judge,
-        family=study.runs[places[0]].config.judge.family,
+        family="+".join(sorted({one for one in study.runs[places[0]].judge_families if one})) or None,
         runs=tuple(study.names[place] for place in places),
         n=n,
         missing=int((said == MISSING).sum()),
@@ -101,11 +101,15 @@ def _facts(study: Study, grid: Grid, seen: Seen, judge: str) -> JudgeFacts:
 
 
 def _with_itself(read: Sequence[Verdicts]) -> SelfAgreement | None:
-    """Fleiss' κ over the questions that were decided in every repeat; None where nothing was asked twice."""
+    """Fleiss' κ over the questions that were decided in every repeat; None where nothing was asked twice.
+
+    Repeats of different members of an ensemble (vote=mean) are no repeats of one judge: each counts for itself.
+    """
     tables, most = [], 0
     for one in read:
         there = one.said >= 0
-        _, unit, n = np.unique(without_repeat(one.cells[there]), return_inverse=True, return_counts=True)
+        asked = without_repeat(one.cells[there]) * (int(one.by.max(initial=0)) + 1) + one.by[there]
+        _, unit, n = np.unique(asked, return_inverse=True, return_counts=True)
         yes = np.bincount(unit, weights=one.said[there], minlength=len(n))
         tables.append(np.column_stack([n - yes, yes]))
         most = max(most, int(n.max(initial=0)))
@@ -148,18 +152,16 @@ def _pair(
 
 def _kappa(study: Study, by_task: Numbers) -> Estimate:
     """Cohen's κ from each task's confusion counts (tasks, 4), its interval over tasks."""
-    there = by_task[by_task.sum(axis=1) > 0]
+    asked = by_task.sum(axis=1) > 0
+    there = by_task[asked]
 
     def kappas(counts: npt.NDArray[np.float64], weights: Numbers) -> Numbers:
         found = [cohen_kappa_of(matrix) for matrix in (weights @ counts).reshape(-1, 2, 2)]
         return np.array([np.nan if kappa is None else kappa for kappa in found])
 
-    settings = study.settings
-    interval = statistic_interval(
-        there, kappas, level=settings.level, resamples=settings.resamples, seed=settings.seed
-    )
+    interval = statistic_interval(there, kappas, **{**study.bootstrap, "clusters": study.clusters_of(asked)})
     if interval is None:
-        return Estimate(value=cohen_kappa_of(by_task.sum(axis=0).reshape(2, 2)), n=len(there))
+        return Estimate(value=cohen_kappa_of(by_task.sum(axis=0).reshape(2, 2)), n=study.n_units(asked))
     return Estimate(value=interval.estimate, low=interval.low, high=interval.high, n=interval.n)
 
 
@@ -185,13 +187,10 @@ def ratio(study: Study, sums: Numbers, sizes: Numbers) -> Estimate:
         found: Numbers = drawn[:, 0] / drawn[:, 1]
         return found
 
-    settings = study.settings
-    interval = statistic_interval(
-        parts, ratios, level=settings.level, resamples=settings.resamples, seed=settings.seed
-    )
+    interval = statistic_interval(parts, ratios, **{**study.bootstrap, "clusters": study.clusters_of(there)})
     if interval is None:
         value = float(parts[:, 0].sum() / parts[:, 1].sum()) if len(parts) else None
-        return Estimate(value=value, n=len(parts))
+        return Estimate(value=value, n=study.n_units(there))
     return Estimate(value=interval.estimate, low=interval.low, high=interval.high, n=interval.n)
 
 

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, Final
 
+from core.comparison.identity import system_settings
 from core.comparison.reading import Run
 from core.comparison.results import Finding, Severity
 from core.comparison.study import Grid, Study
-from core.config import BenchmarkSection
+from core.config import ENSEMBLE, BenchmarkSection
 from core.digest import json_digest, plain
 from core.runfolder import differences
 
@@ -52,7 +53,7 @@ def benchmarks(runs: Sequence[Run]) -> list[Finding]:
 
 def findings(study: Study) -> list[Finding]:
     """All that is to be said of runs of one benchmark; refusals first, those that were forced marked so."""
-    found = [*_rules(study), *_tasks(study), *_judged(study), *_runs(study), *_answers(study)]
+    found = [*_rules(study), *_tasks(study), *_judged(study), *_same_judge(study), *_runs(study), *_answers(study)]
     return sorted(found, key=lambda finding: (finding.severity != "refuse", not finding.forced))
 
 
@@ -76,7 +77,10 @@ def _tasks(study: Study) -> Iterator[Finding]:
         yield _refusal(study, "no_common_tasks", "no task is in both", [one, other])
     for place, tasks in study.foreign.items():
         what = "compared by id all the same" if study.settings.force else "not compared"
-        text = f"{len(tasks)} tasks have the id and not the content of those of most runs: {what}"
+        text = (
+            f"{len(tasks)} tasks have the id and not the content of those compared (that of most runs, of the "
+            f"first where it is a tie): {what}"
+        )
         yield _mark(study, "contents", text, [place])
     common = frozenset.intersection(*sets)
     larger = [place for place, tasks in enumerate(sets) if len(tasks) > len(common)]
@@ -88,11 +92,12 @@ def _tasks(study: Study) -> Iterator[Finding]:
 def _judged(study: Study) -> Iterator[Finding]:
     grid = Grid.of(study)
     everyone = list(range(len(study.runs)))
+    yield from _told_apart(study)
     shared = [judge for judge in grid.judges if len(grid.systems_of([judge])) > 1]
     alone = [
         place
         for place, run in enumerate(study.runs)
-        if len(grid.systems) > 1 and not set(grid.judges_of(run.system)) & set(shared)
+        if len(grid.systems) > 1 and not set(grid.judges_of(study.systems[place])) & set(shared)
     ]
     if alone:
         yield _mark(
@@ -112,11 +117,7 @@ def _judged(study: Study) -> Iterator[Finding]:
             study, "repeats", f"judge {judge} was asked a different number of times", places,
             lambda place: study.runs[place].repeats,
         )  # fmt: skip
-    for place, run in enumerate(study.runs):
-        family = run.config.judge.family
-        if family is not None and family == run.config.system.family:
-            text = f"judge and system are both of the family {family}: a judge may favour its own"
-            yield _mark(study, "own_family", text, [place])
+    yield from _families(study)
     offline = [
         place
         for place, run in enumerate(study.runs)
@@ -125,6 +126,61 @@ def _judged(study: Study) -> Iterator[Finding]:
     if offline:
         text = "the judge is a set of rules, not a model: its verdicts say nothing about a system"
         yield _mark(study, "offline_judge", text, offline)
+
+
+def _told_apart(study: Study) -> Iterator[Finding]:
+    """Systems of one name, and what they differ in."""
+    by_name: dict[str, dict[str, list[int]]] = {}
+    for place, run in enumerate(study.runs):
+        by_name.setdefault(run.system, {}).setdefault(study.systems[place], []).append(place)
+    for name, systems in by_name.items():
+        first, *others = (system_settings(study.runs[places[0]].config) for places in systems.values())
+        unlike = dict.fromkeys(
+            text.replace(" before, ", " and ").removesuffix(" now")
+            for other in others
+            for text in differences(first, other)
+        )
+        if unlike:
+            text = f"systems of the name {name} with different settings are told apart: {_list(list(unlike))}"
+            yield _mark(study, "systems", text, [place for places in systems.values() for place in places])
+
+
+def _families(study: Study) -> Iterator[Finding]:
+    """Judges of a system's own family, an ensemble's members among them; and where that is not known."""
+    unknown = []
+    for place, run in enumerate(study.runs):
+        family = run.config.system.family
+        if family is not None and family in run.judge_families:
+            text = f"judge and system are both of the family {family}: a judge may favour its own"
+            yield _mark(study, "own_family", text, [place])
+        elif run.config.judge.provider != "offline" and (family is None or None in run.judge_families):
+            unknown.append(place)
+    if unknown:
+        text = "family unknown, of the system or of the judge: whether a judge favours its own is not looked at"
+        yield _mark(study, "family_unknown", text, unknown)
+
+
+def _same_judge(study: Study) -> Iterator[Finding]:
+    """Judges whose comparison says nothing of two judges: copies of one, and members that stand as repeats."""
+    asked = {run.judge for run in study.runs if run.config.judge.provider != "recorded"}
+    copies = [
+        place
+        for place, run in enumerate(study.runs)
+        if run.config.judge.provider == "recorded" and asked & set(run.judge.split("+"))
+    ]
+    if copies:
+        text = (
+            "the verdicts are recorded ones of a judge that is compared too: where both agree, it is with itself"
+        )
+        yield _mark(study, "recorded", text, copies)
+    means = [
+        place
+        for place, run in enumerate(study.runs)
+        if run.config.judge.provider == ENSEMBLE and run.config.judge.plain().get("vote") == "mean"
+    ]
+    if means:
+        text = "vote=mean: each repeat is another member's, so what varies by repeat is between judges too"
+        yield _mark(study, "vote_mean", text, means)
 
 
 def _runs(study: Study) -> Iterator[Finding]:
@@ -136,6 +192,7 @@ def _runs(study: Study) -> Iterator[Finding]:
             study, list(known), lambda place: f"{known[place]:.1%}"
         )
         yield _mark(study, "coverage", text, list(known))
+    yield from _parts_lost(study)
     yield from _unlike(
         study, "attempts", "different numbers of attempts", everyone, lambda at: runs[at].config.attempts
     )
@@ -170,12 +227,40 @@ def _runs(study: Study) -> Iterator[Finding]:
             yield _mark(study, "damaged", f"{len(run.problems) - _SHOWN} more lines are passed over", [place])
 
 
+def _parts_lost(study: Study) -> Iterator[Finding]:
+    """The same for each part of what is judged: lost negatives raise a score, whatever the coverage of all."""
+    shares: dict[tuple[str, str], dict[int, float]] = {}
+    for place, run in enumerate(study.runs):
+        graded: Counter[tuple[str, str]] = Counter()
+        expected: Counter[tuple[str, str]] = Counter()
+        for score in run.scores.values():
+            for key, (had, due) in score.coverage.items():
+                graded[key] += had
+                expected[key] += due
+        for key, due in expected.items():
+            if due:
+                shares.setdefault(key, {})[place] = graded[key] / due
+    # a run that does not tell the part has it as it has all
+    wholes = {place: share for place, run in enumerate(study.runs) if (share := run.coverage) is not None}
+    filled = {key: {**wholes, **found}.values() for key, found in shares.items()} if len(study.runs) > 1 else {}
+    gaps = {key: max(found) - min(found) for key, found in filled.items()}
+    wide = sorted((key for key, gap in gaps.items() if gap > COVERAGE_GAP), key=lambda key: (-gaps[key], key))
+    for group, member in wide[:_SHOWN]:
+        found = shares[group, member]
+        shown = {place: f"{share:.1%}" for place, share in found.items()}
+        text = f"coverage of {group} {member} differs by more than {COVERAGE_GAP:.0%}: " + _by(
+            study, list(found), shown.__getitem__
+        )
+        yield _mark(study, "coverage_by", text, list(found))
+    if len(wide) > _SHOWN:
+        text = f"coverage differs by more than {COVERAGE_GAP:.0%} in {len(wide) - _SHOWN} more parts"
+        yield _mark(study, "coverage_by", text, list(range(len(study.runs))))
+
+
 def _answers(study: Study) -> Iterator[Finding]:
     grid = Grid.of(study)
     again = [
-        place
-        for place, (run, judge) in enumerate(zip(study.runs, study.judges, strict=True))
-        if grid.runs[run.system, judge] != place
+        place for place, key in enumerate(zip(study.systems, study.judges, strict=True)) if grid.runs[key] != place
     ]
     if again:
         text = "another run of the same system and judge: it stands in the tables of systems only"

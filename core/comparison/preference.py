@@ -7,6 +7,9 @@ For a judge j of family f, its own systems, and another system o of family g:
 How lenient j is to all, and how good a system is to all, fall out; so does what a judge of g might add for o. The
 preference is the mean over all o. Where every other judge is of o's family, nothing keeps the two preferences
 apart: their sum is given, and said to be one.
+
+The interval is over tasks. Systems and judges are taken as fixed: a judge's taste in one system, for reasons that
+have nothing to do with family, is not told from a preference unless several systems of the family share it.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from core.comparison.agreed import Seen
-from core.comparison.results import Preference
+from core.comparison.results import LEAST_SYSTEMS, Preference
 from core.comparison.study import Grid, Numbers, Study, estimate
 from core.stats import mean_intervals
 
@@ -61,6 +64,7 @@ def preferences(study: Study, grid: Grid, seen: Seen) -> Iterator[Preference]:
             others=tuple(compared),
             against=tuple(against),
             is_sum=not clean,
+            few_systems=min(len(own), len(compared)) < LEAST_SYSTEMS,
             preference=estimate(mean_intervals([gap], **study.bootstrap)[0], gap),
         )
 

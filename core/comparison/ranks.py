@@ -49,9 +49,7 @@ def ranks(study: Study, grid: Grid, seen: Seen) -> Ranks | None:
     }
     drawn = dict(study.bootstrap)
     if study.clusters is not None:
-        drawn["clusters"] = [
-            name for name, is_there in zip(study.clusters, there.tolist(), strict=True) if is_there
-        ]
+        drawn["clusters"] = study.clusters_of(there)
 
     def gap(judge: str, one: str, other: str) -> Estimate:
         first, second = scores[judge][one], scores[judge][other]

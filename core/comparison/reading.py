@@ -68,8 +68,12 @@ class Run:
     @property
     def system(self) -> str:
         """The system's name, with its effort."""
+        return self.system_with("")
+
+    def system_with(self, mark: str) -> str:
+        """The same with a mark behind the name, before the effort."""
         effort = self.effort
-        return f"{self.summary.get('system')} ({effort})" if effort else str(self.summary.get("system"))
+        return f"{self.summary.get('system')}{mark}" + (f" ({effort})" if effort else "")
 
     @property
     def effort(self) -> str | None:
@@ -83,6 +87,12 @@ class Run:
         if self.config.judge.provider == "recorded" and named:
             return "+".join(sorted(named))
         return self.config.judge.name
+
+    @property
+    def judge_families(self) -> tuple[str | None, ...]:
+        """The judge's family, or those of an ensemble's members; None is unknown."""
+        members = self.config.judge.member_sections().values()
+        return tuple(member.family for member in members) or (self.config.judge.family,)
 
     @property
     def judge_digest(self) -> str:

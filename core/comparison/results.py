@@ -14,6 +14,14 @@ from pydantic import Field
 from core.model import Frozen
 from core.runfolder import SCHEMAS
 
+#: With more systems than this in a table, differences by group stand in compare.json alone, and their intervals
+#: are percentile ones of fewer resamples.
+FEW: Final = 3
+#: Below so many units an interval's true level is well under the one asked (84 % at 5, 90 % at 12 for 95 %; less
+#: for differences that are mostly 0): differences by group then have none.
+LEAST_UNITS: Final = 15
+#: A preference for a family is marked with fewer systems of its own, or of others, than this.
+LEAST_SYSTEMS: Final = 3
 SCHEMA: Final = SCHEMAS["compare"]
 Severity = Literal["refuse", "mark"]
 Verdict = Literal["better", "worse", "inconclusive"]
@@ -76,7 +84,10 @@ class Estimate(Frozen):
 
 
 class RunFacts(Frozen):
-    """One run folder. `name` stands for it in findings and tables; `judge_digest` is over its judge's settings."""
+    """One run folder. `name` stands for it in findings and tables; `judge_digest` is over its judge's settings.
+
+    `system` holds the effort, and where several systems have one name, the model or a digest of the settings.
+    """
 
     name: str
     path: str
@@ -130,8 +141,9 @@ class Pair(Frozen):
     """`first` minus `second` over the tasks that both have a number for.
 
     `p`: the sign-flip test's; `p_holm`: corrected for all pairs of the table. `verdict`: better or worse where
-    p_holm < alpha and the interval excludes 0. `detectable`: the least true difference that would have been found,
-    at alpha over the number of pairs.
+    p_holm < alpha and the interval excludes 0, under one judge: between numbers of two judges it is inconclusive.
+    `detectable`: the least true difference that would have been found, at alpha over the number of pairs; null
+    where so few tasks differ, or there are so many pairs, that the test finds none however large.
     """
 
     first: str
@@ -144,7 +156,11 @@ class Pair(Frozen):
 
 
 class GroupDifference(Frozen):
-    """The same difference in one group of tasks, or in one part of the metric. Not corrected for their number."""
+    """The same difference in one group of tasks, or in one part of the metric. Not corrected for their number.
+
+    Below 15 tasks (or clusters) it has no interval. In tables of more than 3 systems the interval is a percentile
+    one, of at most 2,000 resamples.
+    """
 
     group: str
     member: str
@@ -154,13 +170,17 @@ class GroupDifference(Frozen):
 
 
 class Board(Frozen):
-    """The systems under one judge, best first, by one metric. `judge` is null where there were several."""
+    """The systems under one judge, best first, by one metric. `judge` is null where there were several.
+
+    `patterns`: sign patterns of each test that draws them, at least `resamples`: many pairs need more.
+    """
 
     metric: str
     judge: str | None
     n_common: int
     systems: tuple[SystemRow, ...]
     pairs: tuple[Pair, ...]
+    patterns: int
     groups: tuple[GroupDifference, ...]
 
 
@@ -179,6 +199,7 @@ class JudgeFacts(Frozen):
     `n`: rows that needed the judge; `missing` of them have no verdict, `errors` by kind. `by_rule` rows needed
     none; `other` have a verdict that is no yes or no (names, groups) and is not compared. `coverage_by`: the
     share of expected judgements that were decided. `usd_per_judgement` is null where the price of any is unknown.
+    `family`: of an ensemble, those of its members, with + between; null is unknown.
     """
 
     judge: str
@@ -252,6 +273,8 @@ class Preference(Frozen):
     """What a judge adds for its own family's systems, in the metric's unit; preference.py says how it is told.
 
     `against`: the judges of other families. `is_sum`: what these add for the other systems, their own, is in it.
+    The interval draws tasks; systems and judges are taken as fixed, so a judge's taste in one system is in it too.
+    `few_systems`: fewer than 3 systems of the family, or of others, so that such a taste is hardly told apart.
     """
 
     judge: str
@@ -260,6 +283,7 @@ class Preference(Frozen):
     others: tuple[str, ...]
     against: tuple[str, ...]
     is_sum: bool
+    few_systems: bool
     preference: Estimate
 
 

@@ -1,6 +1,7 @@
 """Verdicts as arrays, and answers as digests: what of a run's rows judges are compared by.
 
-A run has up to hundreds of thousands of judgements. Of each, only what is said of which unit is kept: nine bytes.
+A run has up to hundreds of thousands of judgements. Of each, only what is said of which unit, and
+by whom, is kept: eleven bytes.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from core.summary import UNKNOWN
 
 Cells = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int8]
+Members = npt.NDArray[np.int16]
 
 #: What a row says; below 0 it is no yes or no of a judge.
 NO: Final = 0
@@ -48,14 +50,16 @@ class Units:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdicts:
-    """One run's judgements: `cells`, ascending and distinct, and what is said in each.
+    """One run's judgements: `cells`, ascending and distinct, what is said in each, and by whom.
 
+    `by`: a number for each name of a judge in the rows: with vote=mean an ensemble's members have a repeat each.
     `usd` is what they are known to have cost, `unknown_costs` how many could not be priced. `problems`: what was
     passed over.
     """
 
     cells: Cells
     said: Codes
+    by: Members
     errors: Mapping[str, int]
     usd: float
     unknown_costs: int
@@ -83,7 +87,9 @@ def read_verdicts(folder: Path, units: Units) -> Verdicts:
     said: list[int] = []
     costs: list[float] = []
     errors: Counter[str] = Counter()
-    unknown = odd = 0
+    unknown = unpriced = odd = 0
+    by: list[int] = []
+    members: dict[str, int] = {}
     for row in json_lines(folder / JUDGEMENTS, "judgement", problems):
         task, unit = row.get("task_id"), row.get("unit")
         attempt, repeat = whole(row.get("attempt"), 1), whole(row.get("repeat"), 1)
@@ -100,11 +106,18 @@ def read_verdicts(folder: Path, units: Units) -> Verdicts:
             code = _decision(verdict)
         cells.append(units.number(task, unit) << 2 * _BITS | attempt << _BITS | repeat)
         said.append(code)
+        by.append(min(members.setdefault(str(row.get("judge")), len(members)), _MOST))
         cost = row.get("cost_usd")
         if isinstance(cost, (int, float)) and 0 <= cost < float("inf"):
             costs.append(cost)
         elif row.get("cost_source") == UNKNOWN:
             unknown += 1
+        elif code != BY_RULE:
+            unpriced += 1
+    if not costs and not unknown:
+        # rows that share one answer state its cost once; where no row states any, as in a recorded file, what
+        # was paid is unknown, not nothing
+        unknown = unpriced
     where = folder / JUDGEMENTS
     keys, first = np.unique(np.array(cells, dtype=np.int64), return_index=True)
     if odd:
@@ -114,6 +127,7 @@ def read_verdicts(folder: Path, units: Units) -> Verdicts:
     return Verdicts(
         cells=keys,
         said=np.array(said, dtype=np.int8)[first],
+        by=np.array(by, dtype=np.int16)[first],
         errors=dict(sorted(errors.items())),
         usd=sum(sorted(costs)),
         unknown_costs=unknown,

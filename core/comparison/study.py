@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from core.comparison.identity import judge_names, system_names
 from core.comparison.reading import Run, word
 from core.comparison.results import Estimate, RunFacts, Settings
 from core.fold import mean
@@ -30,7 +31,8 @@ CLUSTER: Final = "task"
 
 @dataclass(frozen=True)
 class Study:
-    """What is compared. `names`, `judges`: each run's own name, and its judge's, in the order of `runs`.
+    """What is compared. `names`, `systems`, `judges`: each run's own name, its system's and its judge's, in the
+    order of `runs`; different systems have different names, as have judges (identity.py).
 
     `tasks`: every task of any run by id, as most runs have it. `metrics`: the first is the one that judges, ranks
     and variance speak of.
@@ -38,6 +40,7 @@ class Study:
 
     runs: tuple[Run, ...]
     names: tuple[str, ...]
+    systems: tuple[str, ...]
     judges: tuple[str, ...]
     tasks: Mapping[str, Task]
     metrics: tuple[str, ...]
@@ -47,7 +50,7 @@ class Study:
     @classmethod
     def of(cls, runs: Sequence[Run], settings: Settings) -> Study:
         """Runs of one benchmark, at least one."""
-        judges = _judge_names(runs)
+        systems, judges = system_names(runs), judge_names(runs)
         digests = _usual_content(runs)
         contents = {digest: run.tasks[task] for run in runs for task, digest in run.digests.items()}
         foreign = {
@@ -56,7 +59,8 @@ class Study:
         }
         return cls(
             runs=tuple(runs),
-            names=_distinct([f"{run.system} · {judge}" for run, judge in zip(runs, judges, strict=True)]),
+            names=_distinct([f"{system} · {judge}" for system, judge in zip(systems, judges, strict=True)]),
+            systems=systems,
             judges=judges,
             tasks={task: contents[digest] for task, digest in digests.items()},
             metrics=settings.metrics or (runs[0].config.benchmark.headline,),
@@ -83,6 +87,17 @@ class Study:
         """What is drawn together, task by task; None where each task is drawn by itself."""
         names = [(self.labels.get(task, {}).get(CLUSTER) or (task,))[0] for task in self.tasks]
         return names if len(set(names)) < len(names) else None
+
+    def clusters_of(self, chosen: Mask) -> list[str] | None:
+        """The clusters of the tasks chosen, (tasks,)."""
+        if self.clusters is None:
+            return None
+        return [name for name, is_chosen in zip(self.clusters, chosen.tolist(), strict=True) if is_chosen]
+
+    def n_units(self, chosen: Mask) -> int:
+        """How many units of drawing the chosen tasks make: tasks, or clusters."""
+        clusters = self.clusters_of(chosen)
+        return int(chosen.sum()) if clusters is None else len(set(clusters))
 
     @property
     def bootstrap(self) -> dict[str, Any]:
@@ -127,7 +142,7 @@ class Study:
             run_id=word(run.facts.get("run_id")),
             leadline=word(run.facts.get("leadline")),
             exit_code=code if isinstance(code, int) else None,
-            system=run.system,
+            system=self.systems[place],
             system_family=run.config.system.family,
             judge=self.judges[place],
             judge_family=run.config.judge.family,
@@ -159,8 +174,8 @@ class Grid:
     @classmethod
     def of(cls, study: Study) -> Grid:
         found: dict[tuple[str, str], int] = {}
-        for place, (run, judge) in enumerate(zip(study.runs, study.judges, strict=True)):
-            found.setdefault((run.system, judge), place)
+        for place, key in enumerate(zip(study.systems, study.judges, strict=True)):
+            found.setdefault(key, place)
         return cls(
             systems=tuple(dict.fromkeys(system for system, _ in found)),
             judges=tuple(dict.fromkeys(judge for _, judge in found)),
@@ -181,16 +196,6 @@ def estimate(interval: Interval | None, values: Numbers) -> Estimate:
     if interval is None:
         return Estimate(value=mean(there.tolist()), n=len(there))
     return Estimate(value=interval.estimate, low=interval.low, high=interval.high, n=interval.n)
-
-
-def _judge_names(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Each run's judge by name; judges of one name and different settings are told apart by their digest."""
-    digests: dict[str, set[str]] = {}
-    for run in runs:
-        digests.setdefault(run.judge, set()).add(run.judge_digest)
-    return tuple(
-        run.judge if len(digests[run.judge]) == 1 else f"{run.judge} [{run.judge_digest[:6]}]" for run in runs
-    )
 
 
 def _usual_content(runs: Sequence[Run]) -> dict[str, str]:

@@ -5,16 +5,41 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from core.aggregate import is_enough
-from core.comparison.results import Board, Estimate, GroupDifference, Pair, SystemRow, Verdict
+from core.comparison.results import (
+    FEW,
+    LEAST_UNITS,
+    Board,
+    Estimate,
+    Finding,
+    GroupDifference,
+    Pair,
+    SystemRow,
+    Verdict,
+)
 from core.comparison.study import CLUSTER, Grid, Mask, Numbers, Study, estimate
 from core.fold import mean
-from core.stats import PairedDifference, compare_all, detectable_difference, mean_intervals, sd
+from core.stats import (
+    PairedDifference,
+    compare_all,
+    detectable_difference,
+    mean_intervals,
+    sd,
+    smallest_p,
+)
+from core.stats.bootstrap import Method
 from core.summary import quantile
+
+#: Resamples of an interval by group in a table of more than FEW systems.
+_GROUP_RESAMPLES: Final = 2_000
+#: With so many patterns that the least corrected p is alpha over this, drawing hardly costs power.
+_BELOW_ALPHA: Final = 20
+#: Sign patterns × pairs at most: seconds of work. Beyond some 800 pairs fewer are drawn than the correction needs.
+_MOST_SIGNS: Final = 2**28
 
 
 def boards(study: Study) -> list[Board]:
@@ -38,7 +63,7 @@ def _seatings(study: Study) -> list[list[int]]:
     if lone:
         lead = max(shared, key=lambda judge: len(grid.systems_of([judge])), default=None)
         others = [] if lead is None else by_judge[lead]
-        seatings.append([*others, *(at for at, run in enumerate(study.runs) if run.system in lone)])
+        seatings.append([*others, *(at for at, system in enumerate(study.systems) if system in lone)])
     return seatings
 
 
@@ -55,12 +80,14 @@ def _board(study: Study, metric: str, places: Sequence[int]) -> Board:
     ]
     best = sorted(range(len(rows)), key=lambda at: (rows[at].score.value is None, -(rows[at].score.value or 0.0)))
     ordered = {names[at]: table[at] for at in best}
+    judge_of = {name: study.judges[at] for name, at in zip(names, places, strict=True)}
     return Board(
         metric=metric,
         judge=next(iter(judges)) if len(judges) == 1 else None,
         n_common=int(common.sum()),
         systems=tuple(_with_trade_off([rows[at] for at in best])),
-        pairs=tuple(_pairs(study, ordered)),
+        pairs=tuple(_under_one_judge(pair, judge_of) for pair in _pairs(study, ordered)),
+        patterns=_patterns(study, len(ordered)),
         groups=tuple(_groups(study, metric, ordered, [places[at] for at in best])),
     )
 
@@ -77,7 +104,7 @@ def _common(table: Numbers) -> Mask:
 
 def _names(study: Study, places: Sequence[int], *, many_judges: bool) -> list[str]:
     """The systems' names in one table; the whole run's name where the system's alone would stand there twice."""
-    systems = [study.runs[at].system for at in places]
+    systems = [study.systems[at] for at in places]
     return [
         study.names[at] if many_judges or systems.count(system) > 1 else system
         for at, system in zip(places, systems, strict=True)
@@ -104,12 +131,42 @@ def _row(study: Study, metric: str, place: int, name: str, found: Estimate, valu
         latency_s=quantile(latencies, 0.5),
         n_latency=len(latencies),
         # scores of an unrelated system vary as much again
-        detectable=_detectable(study, values * math.sqrt(2), alpha=study.settings.alpha),
+        detectable=_detectable(study, values * math.sqrt(2)),
     )
 
 
+def powerless(study: Study, found: Sequence[Board]) -> Iterator[Finding]:
+    """A mark for each table in which nothing can be called better: too few tasks, or too many pairs."""
+    for board in found:
+        n = max((pair.difference.n for pair in board.pairs), default=0)
+        n_tests = sum(pair.p is not None for pair in board.pairs)
+        if n_tests and smallest_p(n, resamples=board.patterns) * n_tests >= study.settings.alpha:
+            under = "several judges" if board.judge is None else f"judge {board.judge}"
+            yield Finding(
+                code="no_power",
+                severity="mark",
+                text=f"{board.metric} under {under}: {n} tasks and {n_tests} pairs of systems, so that no "
+                f"difference can be called better at {study.settings.alpha:g}, however large",
+                runs=tuple(row.run for row in board.systems),
+            )
+
+
+def _patterns(study: Study, n_systems: int) -> int:
+    """Sign patterns to draw: the least p times the number of pairs must lie well below alpha."""
+    n_pairs = max(1, math.comb(n_systems, 2))
+    wanted = math.ceil(_BELOW_ALPHA * n_pairs / study.settings.alpha)
+    return max(study.settings.resamples, min(wanted, _MOST_SIGNS // n_pairs))
+
+
+def _under_one_judge(pair: Pair, judge_of: Mapping[str, str]) -> Pair:
+    """The pair; inconclusive where the two systems' numbers come from different judges."""
+    alike = judge_of[pair.first] == judge_of[pair.second]
+    return pair if alike else pair.model_copy(update={"verdict": "inconclusive"})
+
+
 def _pairs(study: Study, scores: Mapping[str, Numbers]) -> Iterator[Pair]:
-    found = compare_all(scores, **study.bootstrap)
+    patterns = _patterns(study, len(scores))
+    found = compare_all(scores, patterns=patterns, **study.bootstrap)
     n_tests = sum(pair.test is not None for pair in found)
     for pair in found:
         values = scores[pair.first] - scores[pair.second]
@@ -121,7 +178,7 @@ def _pairs(study: Study, scores: Mapping[str, Numbers]) -> Iterator[Pair]:
             p=None if pair.test is None else pair.test.p,
             p_holm=pair.p_holm,
             verdict=_verdict(pair, difference, study.settings.alpha),
-            detectable=_detectable(study, values, alpha=study.settings.alpha / max(1, n_tests)),
+            detectable=_detectable(study, values, n_tests=n_tests, patterns=patterns),
         )
 
 
@@ -131,8 +188,12 @@ def _verdict(pair: PairedDifference, difference: Estimate, alpha: float) -> Verd
     return "better" if difference.value > 0 else "worse"
 
 
-def _detectable(study: Study, values: Numbers, *, alpha: float) -> float | None:
-    """The least difference that so many tasks find with the asked power; `values`: a difference for each task."""
+def _detectable(study: Study, values: Numbers, *, n_tests: int = 1, patterns: int | None = None) -> float | None:
+    """The least difference that so many tasks find with the asked power; `values`: a difference for each task.
+
+    None where the test can't get below alpha with so many tests and so few units that differ.
+    """
+    settings = study.settings
     there = ~np.isnan(values)
     clusters = study.clusters
     if clusters is None:
@@ -142,12 +203,12 @@ def _detectable(study: Study, values: Numbers, *, alpha: float) -> float | None:
         for place in np.flatnonzero(there).tolist():
             drawn.setdefault(clusters[place], []).append(float(values[place]))
         units = [math.fsum(found) / len(found) for found in drawn.values()]
-    spread = sd(units)
-    return (
-        None
-        if spread is None
-        else detectable_difference(len(units), spread, alpha=alpha, power=study.settings.power)
-    )
+    spread, n_differing = sd(units), sum(unit != 0 for unit in units)
+    least = smallest_p(n_differing, resamples=patterns or settings.resamples)
+    if spread is None or least * n_tests >= settings.alpha:
+        return None
+    alpha = settings.alpha / max(1, n_tests)
+    return detectable_difference(len(units), spread, alpha=alpha, power=settings.power)
 
 
 def _groups(
@@ -157,12 +218,20 @@ def _groups(
     pairs = list(combinations(scores, 2))
     if not pairs:
         return
+    method: Method = "bca" if len(scores) <= FEW else "percentile"
+    drawn = study.bootstrap
+    if len(scores) > FEW:
+        drawn["resamples"] = min(_GROUP_RESAMPLES, study.settings.resamples)
     for group, member, of_member in _members(study, metric, scores, places):
         differences = [of_member[one] - of_member[other] for one, other in pairs]
-        intervals = mean_intervals(differences, **study.bootstrap)
-        for (one, other), values, interval in zip(pairs, differences, intervals, strict=True):
-            found = estimate(interval, values)
+        enough = [study.n_units(~np.isnan(values)) >= LEAST_UNITS for values in differences]
+        wide = [values for values, is_wide in zip(differences, enough, strict=True) if is_wide]
+        intervals = iter(mean_intervals(wide, method=method, **drawn))
+        for (one, other), values, has_interval in zip(pairs, differences, enough, strict=True):
+            found = estimate(next(intervals) if has_interval else None, values)
             if found.value is not None:
+                if not has_interval:
+                    found = found.model_copy(update={"n": study.n_units(~np.isnan(values))})
                 yield GroupDifference(group=group, member=member, first=one, second=other, difference=found)
 
 

@@ -7,6 +7,9 @@ from typing import Final
 
 from core.audit import Table
 from core.comparison.results import (
+    FEW,
+    LEAST_SYSTEMS,
+    LEAST_UNITS,
     Board,
     Comparison,
     Estimate,
@@ -20,8 +23,6 @@ from core.comparison.results import (
 from core.preflight import money
 from core.stats.variance import REPEAT
 
-#: With more systems than this, differences by group are left to compare.json.
-FEW: Final = 3
 #: So many runs are named in a finding.
 _NAMED: Final = 3
 _DASH: Final = "–"
@@ -57,9 +58,11 @@ def method(comparison: Comparison) -> str:
     settings = comparison.settings
     return (
         f"Intervals: {settings.level:.0%} BCa bootstrap over tasks, {settings.resamples} resamples, seed "
-        f"{settings.seed}. p: paired sign-flip test, Holm over the pairs of a table; better and worse at "
-        f"{settings.alpha:g} with an interval that excludes 0. Detectable: the least true difference found "
-        f"with a chance of {settings.power:.0%}. By group, more than {FEW} systems are in compare.json alone."
+        f"{settings.seed}; with few tasks they hold less often than they say, and by group those of fewer than "
+        f"{LEAST_UNITS} tasks have none. p: paired sign-flip test, Holm over the pairs of a table; better and "
+        f"worse at {settings.alpha:g} with an interval that excludes 0. Detectable: the least true difference "
+        f"found with a chance of {settings.power:.0%}. By group, more than {FEW} systems are in compare.json "
+        "alone."
     )
 
 
@@ -172,7 +175,7 @@ def _judges(judges: Judges) -> Iterator[Table]:
         [
             (
                 judge.judge,
-                judge.family or _DASH,
+                judge.family or "unknown",
                 f"{judge.n:,}",
                 percent(judge.missing / judge.n if judge.n else None),
                 percent(judge.coverage),
@@ -239,14 +242,17 @@ def _judges(judges: Judges) -> Iterator[Table]:
         )
     if judges.preferences:
         yield Table(
-            "own family: what a judge adds for it, beyond what other families' judges and other systems have",
+            "own family: what a judge adds for it, beyond what other families' judges and other systems have "
+            "(systems and judges taken as fixed: a taste in one system counts as one for its family)",
             ("judge", "family", "own systems", "preference", "interval", "n"),
             [
                 (
                     found.judge,
                     found.family,
                     ", ".join(found.own),
-                    signed(found.preference.value) + (" (with that of the others)" if found.is_sum else ""),
+                    signed(found.preference.value)
+                    + (" (with that of the others)" if found.is_sum else "")
+                    + (f" (fewer than {LEAST_SYSTEMS} own or other systems)" if found.few_systems else ""),
                     interval(found.preference),
                     str(found.preference.n),
                 )

@@ -6,8 +6,8 @@ Each member has a desk of its own: what it said is stored under its own key, so 
 and an ensemble that it belongs to ask once between them. With `vote=mean` there is no vote: repeat r is given by
 member (r − 1) mod m as its repeat ⌊(r − 1) / m⌋ + 1, so that a score is the mean over members and every verdict a
 row. The other votes keep what each member said in the row's `raw`. A question is answered when more than half of
-the members answered it, with `vote=veto` when all did; otherwise it failed, with the first failure's kind. A tie is
-no verdict: name an odd number of members.
+the members answered it, with `vote=veto` when all did; else it failed, with the first failure's kind. A tie is no
+verdict: name an odd number of members.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ from core.stats.bootstrap import (
 )
 from core.stats.calibration import CorrectedShare, JudgeRates, judge_rates, rogan_gladen
 from core.stats.pairwise import PairedDifference, compare_all
-from core.stats.permutation import SignFlip, holm, sign_flip_test, sign_flip_tests
+from core.stats.permutation import SignFlip, holm, sign_flip_test, sign_flip_tests, smallest_p
 from core.stats.power import detectable_difference, tasks_needed
 from core.stats.proportions import Share, share, wilson
 from core.stats.ranks import RankInterval, Swaps, kendall_tau_b, mid_ranks, rank_intervals, spearman, swaps
@@ -95,6 +95,7 @@ __all__ = [
     "share",
     "sign_flip_test",
     "sign_flip_tests",
+    "smallest_p",
     "spearman",
     "statistic_interval",
     "swaps",

@@ -139,35 +139,36 @@ def mean_intervals(
 ) -> list[Interval | None]:
     """Intervals of many means over the same tasks, in the order given. NaN: this series lacks the task.
 
-    Series that lack the same tasks share their resamples, which makes many pairs as cheap as one. Memory grows
-    with resamples × series. A series among others may differ from the same one alone by the resampling's noise.
+    Series with equally many tasks share their draws, which makes many pairs as cheap as one. Memory grows with
+    resamples × series. A series among others may differ from the same one alone by the resampling's noise.
     """
     check_level(level)
     table = columns_of(series)
     alike: dict[bytes, list[int]] = {}
     for place in range(len(series)):
         alike.setdefault(np.isnan(table[:, place]).tobytes(), []).append(place)
-    found: list[Interval | None] = [None] * len(series)
+    parts = []
     for places in alike.values():
         there = ~np.isnan(table[:, places[0]])
-        part = table[there][:, places]
         labels = None if clusters is None else _chosen(clusters, there)
-        sums, sizes = cluster_sums(part, labels)
-        if len(sums) < 2:
-            continue
-        replicates = np.concatenate(
-            [
-                (weights @ sums) / (weights @ sizes)[:, None]
-                for weights in counts(len(sums), resamples=resamples, seed=seed)
-            ]
-        )
-        jackknife = (sums.sum(axis=0) - sums) / (sizes.sum() - sizes)[:, None]
-        for column, place in enumerate(places):
-            centre = mean(part[:, column].tolist())
-            assert centre is not None
-            found[place] = _interval(
-                centre, replicates[:, column], jackknife[:, column], method=method, level=level
-            )
+        parts.append((places, there, *cluster_sums(table[there][:, places], labels)))
+    found: list[Interval | None] = [None] * len(series)
+    # equally many units are drawn alike, whichever they are: drawing is what costs
+    for n in sorted({len(sums) for _, _, sums, _ in parts if len(sums) > 1}):
+        same = [part for part in parts if len(part[2]) == n]
+        drawn: list[list[FloatArray]] = [[] for _ in same]
+        for weights in counts(n, resamples=resamples, seed=seed):
+            for chunks, (_, _, sums, sizes) in zip(drawn, same, strict=True):
+                chunks.append((weights @ sums) / (weights @ sizes)[:, None])
+        for chunks, (places, there, sums, sizes) in zip(drawn, same, strict=True):
+            replicates = np.concatenate(chunks)
+            jackknife = (sums.sum(axis=0) - sums) / (sizes.sum() - sizes)[:, None]
+            for column, place in enumerate(places):
+                centre = mean(table[there, place].tolist())
+                assert centre is not None
+                found[place] = _interval(
+                    centre, replicates[:, column], jackknife[:, column], method=method, level=level
+                )
     return found
 
 

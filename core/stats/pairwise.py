@@ -32,12 +32,14 @@ def compare_all(
     method: Method = "bca",
     level: float = LEVEL,
     resamples: int = RESAMPLES,
+    patterns: int | None = None,
     seed: int = SEED,
 ) -> list[PairedDifference]:
     """All pairs of systems, in the order of `scores`: bootstrap intervals, sign-flip tests, Holm over all of them.
 
     A system's series has one number for each task, in one order of tasks for all; NaN where it has none. Intervals
-    are each for its own pair: only `p_holm` takes account of how many pairs there are.
+    are each for its own pair: only `p_holm` takes account of how many pairs there are. `patterns`: sign patterns
+    of the test, as many as resamples unless said; with many pairs the correction needs more.
     """
     names = list(scores)
     table = columns_of(list(scores.values()))
@@ -46,7 +48,7 @@ def compare_all(
     intervals = mean_intervals(
         differences, clusters=clusters, method=method, level=level, resamples=resamples, seed=seed
     )
-    tests = sign_flip_tests(differences, clusters=clusters, resamples=resamples, seed=seed)
+    tests = sign_flip_tests(differences, clusters=clusters, resamples=patterns or resamples, seed=seed)
     corrected = iter(holm([test.p for test in tests if test is not None]))
     return [
         PairedDifference(

@@ -66,6 +66,8 @@ def sign_flip_tests(
     """
     if resamples < 1:
         raise ValueError(f"resamples={resamples}, expected 1 or more")
+    if not differences:
+        return []
     table = columns_of(differences)
     # a task that is lacking adds 0 whatever its sign, as it should
     sums, _ = cluster_sums(np.nan_to_num(table), clusters)
@@ -98,6 +100,16 @@ def sign_flip_tests(
             )
         )
     return tests
+
+
+def smallest_p(n: int, *, resamples: int = RESAMPLES) -> float:
+    """The least p that the test can give when `n` units differ: 2^(1 − n) exactly, 1/(m + 1) with drawn patterns.
+
+    Where it is not below the level that is asked, no difference whatever is found.
+    """
+    if n < 0:
+        raise ValueError(f"n={n}, expected 0 or more")
+    return min(1.0, 2.0 ** (1 - n)) if n <= EXACT_UP_TO else 1 / (resamples + 1)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

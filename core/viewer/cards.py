@@ -86,7 +86,10 @@ def state_of(folder: Path, exit_code: int | None) -> str:
 def is_held(folder: Path) -> bool:
     """Whether the process that locked the folder is alive. The lock itself is not tried: that would take it."""
     try:
-        holder = _HOLDER.match((folder / ".lock").read_text(encoding="utf-8", errors="replace")[:40])
+        lock = folder / ".lock"
+        if not lock.is_file():  # a pipe would be waited for
+            return False
+        holder = _HOLDER.match(lock.read_text(encoding="utf-8", errors="replace")[:40])
         if holder is None:
             return False
         os.kill(int(holder[1]), 0)

@@ -52,7 +52,7 @@ class Counts:
         usd = finite(row.get("cost_usd"))
         if usd is not None:
             self.usd += usd
-        elif row.get("cost_source") == "unknown":
+        elif row.get("cost_source") == "unknown" or "status" in row:  # a submission that does not say is unknown
             self.unknown += 1
 
 

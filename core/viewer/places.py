@@ -118,6 +118,8 @@ class Places:
     def _add_sheet(self, listing: Listing, path: Path, name: str) -> None:
         try:
             real = self.inside(path)
+            if not real.is_file():  # a pipe would be waited for
+                return
             with real.open("rb") as file:
                 start = file.read(_HEADER_BYTES).decode("utf-8-sig", "replace")
         except (InputError, OSError):

@@ -408,8 +408,8 @@ async def test_a_model_that_never_answers_in_form_gives_no_score(made: Made) -> 
     [
         (error(401, "Bad key", code="invalid_api_key"), "key"),
         (error(429, "quota", code="insufficient_quota"), "quota"),
-        (error(500, "Oops"), "unreachable"),
-        (error(429, "Slow down", code="rate_limit_exceeded"), "unreachable"),
+        (error(500, "Oops"), "given_up"),
+        (error(429, "Slow down", code="rate_limit_exceeded"), "given_up"),
         (error(404, "no such model"), "not_found"),
     ],
 )
@@ -424,17 +424,17 @@ async def test_what_ends_an_attempt_is_told_once_with_what_it_cost(
     assert (found.kind, found.meaning.retry_system) == (kind, False)
     assert found.cost_usd == pytest.approx(3 * 1900 / 1e6)
     assert found.usage is not None
-    assert steps(made.asked).count("report") == (6 if kind == "unreachable" else 1)
+    assert steps(made.asked).count("report") == (6 if kind == "given_up" else 1)
 
 
 @pytest.mark.parametrize(
     ("reply", "kind", "words"),
     [
-        ((500, {"error": "x"}), "unreachable", "server: searxng"),
+        ((500, {"error": "x"}), "given_up", "server: searxng"),
         ((403, {}), "key", "search.formats"),
         (
             (200, {"results": [], "unresponsive_engines": [["bing", "timeout"]]}),
-            "unreachable",
+            "given_up",
             "no engine answered",
         ),
         ((200, []), "malformed", "expected a JSON object"),

@@ -200,6 +200,83 @@ def test_an_answer_from_the_store_says_nothing_of_noise(tmp_path: Path) -> None:
     assert any("taken from the store" in note for note in found.notes)
 
 
+@pytest.mark.parametrize(
+    ("other", "facts"),
+    [({"judge": "k"}, {}), ({}, {"judge_settings": {"model": "newer"}}), ({"judge": "k"}, {"judge_settings": {}})],
+)
+@pytest.mark.parametrize(
+    ("digest", "question", "cause"),
+    [("a", "same", "unknown"), ("b", "changed", "unknown"), (None, "none", "page")],
+)
+def test_of_two_judges_no_flip_is_noise(
+    tmp_path: Path,
+    other: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    digest: str | None,
+    question: str,
+    cause: str,
+) -> None:
+    rule = {"judge": "rule"} if digest is None else {}
+    pair = (
+        {"verdict": MET, "prompt_digest": "a", **rule},
+        {"verdict": UNMET, "prompt_digest": digest, **other, **rule},
+    )
+    # the runs' judges differ by a row of their own, whatever the row in question is
+    more = [{"unit": "criterion/c2", "verdict": MET}, {"unit": "criterion/c2", "verdict": MET, **other}]
+    one = by_hand(tmp_path / "a", [pair[0], more[0]])
+    two = by_hand(tmp_path / "b", [pair[1], more[1]], facts=facts)
+    found = drift(one, two, SETTINGS)
+    (flip,) = found.flips
+    assert (flip.question, flip.cause) == (question, cause)
+    assert (found.noise.n, found.noise.rate, found.by_noise) == (0, None, None)
+    assert "the judges differ" in " ".join(found.notes)
+
+
+def attempts(folder: Path, numbers: Mapping[int, list[float | None]], answers: Mapping[int, str]) -> Path:
+    """A task of several attempts, each with its answer and a number for each repeat."""
+    write_run(folder, {"t": [50.0]}, config={"attempts": len(answers)})
+    means = [
+        sum(there) / len(there) for found in numbers.values() if (there := [x for x in found if x is not None])
+    ]
+    score = json.loads((folder / "scores.jsonl").read_text(encoding="utf-8"))
+    score["metrics"]["normalized"] = sum(means) / len(means)
+    score["by_run"] = [
+        {"attempt": attempt, "repeat": repeat, "metrics": {"normalized": x}, "n_graded": 1, "n_expected": 1}
+        for attempt, found in numbers.items()
+        for repeat, x in enumerate(found, start=1)
+    ]
+    write_rows(folder / "scores.jsonl", [score])
+    rows = [
+        {"schema": "leadline/submission/1", "task_id": "t", "attempt": number, "status": "completed", "text": text}
+        for number, text in answers.items()
+    ]
+    write_rows(folder / "submissions.jsonl", rows)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "answers", "expected"),
+    [
+        ({1: [50], 2: [50]}, {1: [50], 2: [80]}, {1: "a", 2: "other"}, (50, 50, 0, 1)),
+        ({1: [40], 2: [50]}, {1: [60], 2: [80]}, {1: "a", 2: "b"}, (45, 70, 25, 1)),
+        ({1: [40, 60], 2: [0]}, {1: [70], 2: [0]}, {1: "a", 2: "other"}, (50, 70, 20, 1)),
+        ({1: [40], 2: [90], 3: [0]}, {1: [None], 2: [80], 3: [0]}, {1: "a", 2: "b", 3: "other"}, (90, 80, -10, 1)),
+        ({1: [40], 2: [90]}, {1: [None], 2: [80]}, {1: "a", 2: "other"}, (None, None, None, 0)),
+    ],
+)
+def test_the_score_rests_on_the_answers_that_both_have(
+    tmp_path: Path,
+    first: Mapping[int, list[float | None]],
+    second: Mapping[int, list[float | None]],
+    answers: Mapping[int, str],
+    expected: tuple[float | None, float | None, float | None, int],
+) -> None:
+    mine = dict(zip(answers, "abc", strict=False))
+    one, two = attempts(tmp_path / "a", first, mine), attempts(tmp_path / "b", second, answers)
+    score = drift(one, two, SETTINGS).score
+    assert (score.first, score.second, score.difference, score.n) == expected
+
+
 def test_noise_is_told_from_pages(tmp_path: Path) -> None:
     def rows(flipped: set[int], digest: str) -> list[Mapping[str, Any]]:
         return [

@@ -155,6 +155,8 @@ def test_files_that_are_none(tmp_path: Path, name: str, content: bytes | None, s
     [
         ("=1+1", "'=1+1"), ("+1", "'+1"), ("-1", "'-1"), ("@sum", "'@sum"), ("\tx", "'\tx"), ("\rx", "'\rx"),
         ("'=1", "''=1"), ("''=1", "'''=1"), ("'s", "'s"), ("a=b", "a=b"), ("", ""), ("'", "'"),
+        ("x;=HYPERLINK(y)", "x;'=HYPERLINK(y)"), ("x,+1", "x,'+1"), ("x\t-1", "x\t'-1"), ("x;@a;=b", "x;'@a;'=b"),
+        ("x;'=1", "x;''=1"), ('x;"=1', "x;\"'=1"), ("=1;=2", "'=1;'=2"), ("\t=1", "'\t'=1"), ("a; =b", "a; =b"),
     ],
 )  # fmt: skip
 def test_a_cell_is_no_formula(text: str, cell: str) -> None:
@@ -170,6 +172,16 @@ def test_every_text_comes_back(text: str) -> None:
     cells = list(csv.reader(io.StringIO(str(blob, "utf-8", "surrogatepass").removeprefix("\ufeff"), newline="")))
     assert cells[1][1][:1] not in ("=", "+", "-", "@", "\t", "\r", "\n") or not cells[1][1]
     assert original(cells[1][1]) == text
+
+
+@given(st.text(alphabet=st.sampled_from("=+-@\t' a\"',;"), max_size=12))
+@example('x;=HYPERLINK("http://x")')
+@example('x;"=1')
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_no_cell_runs_where_another_separator_splits_it(delimiter: str, text: str) -> None:
+    blob = str(as_csv(("before", "cell"), [{"before": "x", "cell": text}]), "utf-8-sig")
+    _, row = csv.reader(io.StringIO(blob, newline=""), delimiter=delimiter)
+    assert not [cell for cell in row if cell.startswith(("=", "+", "-", "@"))]
 
 
 def test_a_file_comes_back(tmp_path: Path) -> None:

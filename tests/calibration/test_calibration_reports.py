@@ -16,7 +16,7 @@ from fakes.run_folders import task_rows, write_run
 from core.calibrate import main
 from core.calibration.build import as_json, calibrate, write_files
 from core.calibration.fold import groups_of, points_of
-from core.calibration.results import Apart, Calibration, Check, Settings
+from core.calibration.results import Apart, Calibration, Check, Confusion, Settings
 from core.errors import InputError
 from core.model import Submission, Task
 from core.plugin_manager import PluginManager
@@ -146,11 +146,50 @@ def test_repeats_by_majority_and_each(tmp_path: Path) -> None:
 
 def test_a_label_of_one_repeat_speaks_of_that_one(tmp_path: Path) -> None:
     said: Said = {"t00": {"c1": [True, False, False]}}
-    rows = [{"task_id": "t00", "unit": "criterion/c1", "label": "met", "repeat": number} for number in (1, 2)]
+    rows = [{"task_id": "t00", "unit": "criterion/c1", "label": "met", "repeat": 1}]
     found = calibrate(labels(tmp_path / "l.jsonl", rows), [folder(tmp_path / "run", said)], SETTINGS)
     check = one_check(found)
-    assert (check.rates.n, check.rates.confusion.tp, check.rates.confusion.fn) == (2, 1, 1)
-    assert [rates.n for rates in check.repeats.values()] == [1, 1, 0]
+    assert (check.rates.n, check.rates.confusion.tp, check.rates.confusion.fn) == (1, 1, 0)
+    assert [rates.n for rates in check.repeats.values()] == [1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("judge", "label", "expected", "apart"),
+    [
+        ([True, False, False], {1: "met", 2: "met", 3: "met"}, Confusion(fn=1), Apart()),
+        ([True, False, False], {1: "met", 2: "met"}, Confusion(), Apart(tied=1)),
+        ([True, True, False], {1: "met", 2: "met", 3: "unmet"}, Confusion(tp=1), Apart()),
+        ([True, True, False], {1: "met", 2: "unmet"}, Confusion(), Apart(disputed=1)),
+        ([True, False, False], {None: "unmet", 1: "unmet"}, Confusion(tn=1), Apart()),
+    ],
+)
+def test_labels_of_a_verdicts_repeats_count_once(
+    tmp_path: Path, judge: list[bool | None], label: dict[int | None, str], expected: Confusion, apart: Apart
+) -> None:
+    rows = [
+        {"task_id": "t00", "unit": "criterion/c1", "label": word, "repeat": number}
+        for number, word in label.items()
+    ]
+    run = folder(tmp_path / "run", {"t00": {"c1": judge}})
+    check = one_check(calibrate(labels(tmp_path / "l.jsonl", rows), [run], SETTINGS))
+    assert (check.rates.confusion, check.apart) == (expected, apart)
+    for group in check.groups.values():
+        assert [rates.confusion for rates in group.values()] == [expected]
+
+
+def test_repeats_of_two_verdicts_block_no_task(tmp_path: Path) -> None:
+    rows = [
+        {"task_id": "t00", "unit": f"criterion/{unit}", "label": "unmet", "repeat": number}
+        for unit in ("c1", "c2")
+        for number in range(1, 6)
+    ]
+    run = folder(tmp_path / "run", {"t00": {"c1": [True] * 5, "c2": [True] * 5}})
+    (report,) = calibrate(labels(tmp_path / "l.jsonl", rows), [run], Settings(resamples=200)).judges
+    (row,) = report.audit
+    assert (row.errors, row.n, row.blocked, report.blocked) == (2, 2, "too few", ())
+    assert row.wilson is not None
+    assert row.wilson.low < 0.35
+    assert report.score.by_kind.why == "positive: 0 labels met and 2 unmet, expected 10 of each"
 
 
 def test_what_has_no_verdict_is_apart_and_never_wrong(tmp_path: Path) -> None:

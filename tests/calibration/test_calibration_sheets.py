@@ -230,6 +230,29 @@ def test_rule_rows_and_lost_ones_are_not_drawn(tmp_path: Path) -> None:
     assert not units & {(row["task_id"], row["unit"]) for row in rows[:2]}
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["--n", "8"],
+            "note: 2 of 2 tasks have fewer than 10 rows on the check that decides (4): blocking will say",
+        ),
+        (["--n", "24"], None),
+    ],
+)
+def test_drawing_says_where_blocking_will_lack_labels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str | None
+) -> None:
+    units = {f"c{number}": 10.0 for number in range(12)}
+    folder = write_run(
+        tmp_path / "run", {"t0": [50.0], "t1": [50.0]}, tasks=task_rows(["t0", "t1"], criteria=units),
+        said={task: {unit: [True] for unit in units} for task in ("t0", "t1")},
+    )  # fmt: skip
+    assert main(["sample", str(folder), "--out", str(tmp_path / "s.csv"), *words]) == 0
+    printed = capsys.readouterr().out
+    assert "too few" not in printed if said is None else said in printed
+
+
 def test_a_run_without_verdicts(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", {"t": [50.0]}, said={"t": {"c1": [None]}})
     with pytest.raises(InputError, match="no verdict of a judge"):

@@ -52,7 +52,8 @@ def compare(capsys: pytest.CaptureFixture[str], folders: Sequence[Path], *words:
 
 def two(root: Path, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Path]:
     """Runs of systems alpha and beta on the same ten tasks; `first` and `second` change what is written."""
+    families = {"system_family": "perplexity", "judge_family": "google"}
     return [
-        write_run(root / "a", **{"scores": SCORES, "system": "alpha", **first}),
-        write_run(root / "b", **{"scores": SCORES, "system": "beta", **second}),
+        write_run(root / "a", **{"scores": SCORES, "system": "alpha", **families, **first}),
+        write_run(root / "b", **{"scores": SCORES, "system": "beta", **families, **second}),
     ]

@@ -245,6 +245,15 @@ def test_a_sweep_writes_what_it_can_and_says_what_it_could_not(tmp_path: Path) -
     assert len(content["left_out"]) == 2
 
 
+def test_a_fault_of_ours_does_not_stop_a_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("2 labels for 0 values")
+
+    monkeypatch.setattr("core.comparison.build.compare_runs", broken)
+    said = write(tmp_path / "sweep", two(tmp_path, {}, {}))
+    assert said == ["draco: not compared: ValueError: 2 labels for 0 values"]
+
+
 @pytest.mark.parametrize("folders", [[], ["nowhere"]])
 def test_a_sweep_without_runs_raises_nothing(tmp_path: Path, folders: list[str]) -> None:
     said = write(tmp_path / "sweep", [tmp_path / name for name in folders])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from comparison_helpers import compare
 from fakes.run_folders import task_rows, write_run
 
+from core.stats import statistic_interval
 from plugins.draco.grader import DracoGrader
 
 #: Both judges' verdicts on 383 DRACO criteria: MET by both, by the first alone, by the second alone, by neither.
@@ -169,6 +171,101 @@ def test_what_a_judge_lacks_and_costs(tmp_path: Path, capsys: pytest.CaptureFixt
     assert (first["usd"], first["usd_per_judgement"], first["family"]) == (2.0, 0.25, "google")
     assert (second["unknown_costs"], second["usd_per_judgement"]) == (8, None)
     assert second["coverage_by"] == {"sign": {"positive": 1.0}}
+
+
+def rewritten(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """The run with its judgements changed."""
+    rows = [json.loads(line) for line in (folder / "judgements.jsonl").read_text("utf-8").splitlines()]
+    for row in rows:
+        change(row)
+    (folder / "judgements.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("usd", "source", "unknown", "each"),
+    [(None, None, 8, None), (None, "unknown", 8, None), (0.0, "computed", 0, 0.0), (0.5, "reported", 0, 0.5)],
+    ids=["a recorded file without costs", "unpriced", "costs nothing", "priced"],
+)
+def test_a_cost_that_nobody_states_is_not_nothing(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    usd: float | None,
+    source: str | None,
+    unknown: int,
+    each: float | None,
+) -> None:
+    (folder,) = judged(tmp_path, {"a": {task: {"c1": [True], "c2": [True]} for task in TASKS}})
+    rewritten(folder, lambda row: row.update(cost_usd=usd, cost_source=source))
+    (judge,) = compare(capsys, [folder], "--judges").json["judges"]["judges"]
+    assert (judge["unknown_costs"], judge["usd_per_judgement"]) == (unknown, each)
+
+
+def test_rows_that_share_an_answer_state_its_cost_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder,) = judged(tmp_path, {"a": {task: {"c1": [True], "c2": [True]} for task in TASKS}})
+    rewritten(
+        folder,
+        lambda row: row.update(
+            {"cost_usd": 0.5, "cost_source": "reported"}
+            if row["unit"] == "criterion/c1"
+            else {"cost_usd": None, "cost_source": None}
+        ),
+    )
+    (judge,) = compare(capsys, [folder], "--judges").json["judges"]["judges"]
+    assert (judge["usd"], judge["unknown_costs"], judge["usd_per_judgement"]) == (2.0, 0, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("repeats", "members", "itself"),
+    [
+        ([True, False], ["m1", "m2"], None),
+        ([True, False, True, False], ["m1", "m2", "m1", "m2"], (2, 8, 1.0)),
+        ([True, False], ["m1", "m1"], (2, 4, 0.0)),
+    ],
+    ids=["a repeat each", "two repeats each", "one judge"],
+)
+def test_members_of_an_ensemble_are_no_repeats_of_one_judge(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    repeats: list[bool | None],
+    members: list[str],
+    itself: tuple[int, int, float] | None,
+) -> None:
+    (folder,) = judged(tmp_path, {"a": {task: {"c1": repeats} for task in TASKS}})
+    rewritten(folder, lambda row: row.update(judge=members[row["repeat"] - 1]))
+    (judge,) = compare(capsys, [folder], "--judges").json["judges"]["judges"]
+    found = judge["with_itself"]
+    assert (found and (found["repeats"], found["n"], found["unanimous"])) == itself
+
+
+def test_forms_of_one_task_are_drawn_together_for_judges_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Five tasks of four forms; both judges say the same of all forms of one task."""
+    names = [f"t{task}:{form}" for task in range(5) for form in range(4)]
+    rows = task_rows(names, criteria={"c1": 1.0, "c2": 1.0})
+    for row in rows:
+        row["labels"] = {"task": row["id"].partition(":")[0]}
+    folders = [
+        write_run(
+            tmp_path / judge,
+            {name: [50.0 + by * int(name[1])] for name in names},
+            judge=judge,
+            tasks=rows,
+            said={name: {"c1": [True], "c2": [by > 0 and int(name[1]) < 2]} for name in names},
+        )
+        for by, judge in enumerate("ab")
+    ]
+    (pair,) = compare(capsys, folders).json["judges"]["pairs"]
+    assert (pair["kappa"]["n"], pair["shift"]["n"], {yes["shift"]["n"] for yes in pair["yes"]}) == (5, 5, {5})
+    by_form = statistic_interval(
+        [float(name[1]) for name in names],
+        lambda values, weights: weights @ values / weights.sum(axis=1),
+        resamples=500,
+    )
+    assert by_form is not None
+    assert pair["shift"]["value"] == by_form.estimate == 2.0
+    assert pair["shift"]["high"] - pair["shift"]["low"] > 1.5 * (by_form.high - by_form.low)
 
 
 def test_one_judge_is_looked_at_where_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,19 @@ from comparison_helpers import SCORES, compare, two
 from fakes.run_folders import task_rows, write_run
 
 OTHER_TASKS = {f"u{at}": [50.0] for at in range(10)}
+#: An ensemble: its own family is null, its members have one each.
+ENSEMBLE = {
+    "judge": {
+        "name": "ensemble",
+        "provider": "ensemble",
+        "family": None,
+        "vote": "mean",
+        "members": {
+            "gpt": {"name": "gpt", "provider": "litellm", "family": "openai"},
+            "sonnet": {"name": "sonnet", "provider": "litellm", "family": "anthropic"},
+        },
+    }
+}
 
 
 def benchmark(**keys: Any) -> dict[str, Any]:
@@ -87,6 +101,16 @@ def test_what_is_forced_stands_apart_where_no_task_is_shared(
             "offline_judge",
         ),
         ({}, {"system": "alpha"}, "again"),
+        ({}, {"system_family": None}, "family_unknown"),
+        ({}, {"judge_family": None}, "family_unknown"),
+        ({}, {"config": {"judge": {"provider": "recorded"}}}, "recorded"),
+        ({"config": ENSEMBLE}, {"config": ENSEMBLE}, "vote_mean"),
+        ({"config": ENSEMBLE, "system_family": "openai"}, {"config": ENSEMBLE}, "own_family"),
+        (
+            {"config": {"system": {"adapter": "python"}}},
+            {"system": "alpha", "config": {"system": {"adapter": "chat"}}},
+            "systems",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -110,6 +134,56 @@ def test_every_other_difference_is_a_mark(
 
 def test_runs_that_differ_in_nothing_have_no_marks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(capsys, two(tmp_path, {}, {})).codes == []
+
+
+def test_an_ensembles_families_are_its_members(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = compare(
+        capsys, two(tmp_path, {"config": ENSEMBLE, "system_family": "openai"}, {"config": ENSEMBLE}), "--judges"
+    )
+    assert found.finding("own_family")["runs"] == ["alpha · ensemble"]
+    assert "family_unknown" not in found.codes
+    assert found.json["judges"]["judges"][0]["family"] == "anthropic+openai"
+
+
+def test_rules_have_no_family(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = {"config": {"judge": {"provider": "offline"}}, "judge_family": None}
+    assert compare(capsys, two(tmp_path, rules, rules)).codes == ["offline_judge"]
+
+
+@pytest.mark.parametrize(
+    ("negative", "marked"),
+    [((4, 4), False), ((99, 100), False), ((97, 100), True), ((1, 4), True), ((0, 0), False)],
+)
+def test_lost_parts_are_marked_whatever_the_coverage_of_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], negative: tuple[int, int], marked: bool
+) -> None:
+    folders = two(tmp_path, {}, {})
+    for folder, (graded, expected) in zip(folders, [(40, 40), negative], strict=True):
+        rows = [json.loads(line) for line in (folder / "scores.jsonl").read_text("utf-8").splitlines()]
+        counts = {
+            "positive": {"graded": 360, "expected": 360},
+            "negative": {"graded": graded, "expected": expected},
+        }
+        rows[0]["coverage_by"] = {"sign": counts}
+        (folder / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    found = compare(capsys, folders)
+    assert found.codes == (["coverage_by"] if marked else [])
+    if marked:
+        said = found.finding("coverage_by")["text"]
+        assert said.startswith("coverage of sign negative differs by more than 2%: 100.0%: alpha · judge-a; ")
+
+
+def test_a_part_that_only_one_run_tells_is_held_against_the_others_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = two(tmp_path, {}, {})
+    path = folders[1] / "scores.jsonl"
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    rows[0]["coverage_by"]["sign"]["negative"] = {"graded": 1, "expected": 4}
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    found = compare(capsys, folders)
+    assert found.codes == ["coverage_by"]
+    assert found.finding("coverage_by")["runs"] == ["beta · judge-a"]
 
 
 @pytest.mark.parametrize(

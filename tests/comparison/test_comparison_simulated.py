@@ -63,6 +63,33 @@ def test_an_own_family_bonus_is_found_where_there_is_one(
     # the bonus of the other judge is not taken for a dislike of this one's
     assert others["preference"]["low"] < 0 < others["preference"]["high"]
     assert (others["others"], others["is_sum"]) == (["s-openai", "s-other"], False)
+    assert {one["few_systems"] for one in preferences} == {True}, "one system of a family is no sample of it"
+
+
+@pytest.mark.parametrize(("own", "others", "few"), [(3, 3, False), (2, 3, True), (3, 2, True)])
+def test_few_systems_are_no_ground_for_a_familys_preference(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], own: int, others: int, few: bool
+) -> None:
+    scores: dict[str, list[float | None]] = {f"t{at}": [float(at)] for at in range(6)}
+    folders = [
+        write_run(
+            tmp_path / f"{family}{at}{judge}",
+            scores,
+            system=f"{family}{at}",
+            judge=judge,
+            system_family=family,
+            judge_family=judge,
+        )
+        for family, n in (("openai", own), ("perplexity", others))
+        for at in range(n)
+        for judge in ("openai", "google")
+    ]
+    found = compare(capsys, folders)
+    (preference,) = found.json["judges"]["preferences"]
+    assert (len(preference["own"]), len(preference["others"]), preference["few_systems"]) == (own, others, few)
+    shown = compare(capsys, folders, "--format", "md").out
+    assert ("fewer than 3 own or other systems" in shown) is few
+    assert "systems and judges taken as fixed" in shown
 
 
 def test_two_judges_and_their_own_systems_give_the_sum(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,11 @@ from core.resources import resolve
 from plugins.draco import plugin
 
 CONF = Path(__file__).parents[2] / "conf"
-JUDGES = sorted(path.stem for path in (CONF / "judge").glob("*.yaml") if not path.stem.startswith("_"))
+JUDGES = sorted(
+    path.stem
+    for path in (CONF / "judge").glob("*.yaml")
+    if not path.stem.startswith("_") and path.stem != "ensemble"
+)
 PLAIN = ("benchmark=draco", "system=replay")
 #: Judges of models that their providers have withdrawn or retire: a model map may drop them.
 GONE = {"draco_paper", "claude-sonnet-4-5"}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.stats import compare_all, difference_interval, holm, sign_flip_test, sign_flip_tests
+from core.stats import compare_all, difference_interval, holm, sign_flip_test, sign_flip_tests, smallest_p
 
 
 @pytest.fixture
@@ -144,6 +144,41 @@ def test_holm_keeps_order_and_range(p_values: list[float]) -> None:
 def test_holm_refuses_what_is_no_probability(p: float) -> None:
     with pytest.raises(ValueError, match="p-value 1"):
         holm([0.5, p])
+
+
+@pytest.mark.parametrize("clusters", [None, ["a", "a", "b"], []])
+def test_without_series_there_is_nothing_to_test(clusters: list[str] | None) -> None:
+    assert sign_flip_tests([], clusters=clusters) == []
+    assert compare_all({}, clusters=clusters) == []
+
+
+def test_one_system_has_no_pairs_whatever_its_clusters() -> None:
+    assert compare_all({"a": [1.0, 2.0, 3.0]}, clusters=["x", "x", "y"]) == []
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 6, 16, 17, 30])
+def test_no_p_is_smaller_than_the_smallest(n: int) -> None:
+    (found,) = sign_flip_tests([[float(at + 1) for at in range(n)] + [0.0]], resamples=999)
+    assert found is not None
+    least = smallest_p(n, resamples=999)
+    assert least == (2.0 ** (1 - n) if 0 < n <= 16 else 1.0 if n == 0 else 0.001)
+    assert found.p >= least
+    assert n > 16 or found.p == least
+
+
+def test_the_smallest_p_of_less_than_no_units_is_refused() -> None:
+    with pytest.raises(ValueError, match="n=-1"):
+        smallest_p(-1)
+
+
+def test_more_patterns_let_many_pairs_reach_the_level() -> None:
+    rng = random.Random(8)
+    scores = {f"s{system}": [rng.gauss(50 * system, 1) for _ in range(20)] for system in range(8)}
+    few = compare_all(scores, resamples=200)
+    many = compare_all(scores, resamples=200, patterns=20_000)
+    assert min(pair.p_holm or 1 for pair in few) > 0.05
+    assert max(pair.p_holm or 1 for pair in many) < 0.01
+    assert [pair.interval for pair in few] == [pair.interval for pair in many]
 
 
 # All pairs.

@@ -105,8 +105,8 @@ def histogram(
         if count:
             y = _up(count, top)
             x = round(LEFT + place * step + 0.5, 1)
-            low, high = scale * place / _BINS, scale * (place + 1) / _BINS
-            bars.append(Bar(x, y, round(step - 1, 1), round(HEIGHT - BOTTOM - y, 1), count, low, high))
+            start, end = scale * place / _BINS, scale * (place + 1) / _BINS
+            bars.append(Bar(x, y, round(step - 1, 1), round(HEIGHT - BOTTOM - y, 1), count, start, end))
     return Histogram(
         bars=tuple(bars),
         rug=tuple(sorted(_across(value, scale) for value in values[:_MOST_POINTS])),

@@ -29,9 +29,13 @@ def text(value: Any) -> str:
 
 def finite(value: Any) -> float | None:
     """A finite number, else None."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(value)
+    try:
+        found = float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return None
+    return found if math.isfinite(found) else None
 
 
 def count(value: Any) -> int:
