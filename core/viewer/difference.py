@@ -122,7 +122,11 @@ def _units(opened: Opened, task: str, attempt: int) -> dict[str, Unit]:
 
 
 def _said(unit: Unit | None) -> object:
-    return None if unit is None else (unit.tone, unit.n_yes, unit.n, unit.said if unit.tone == "other" else "")
+    """What compares of a unit's verdicts: their share of yes, whatever the number of repeats."""
+    if unit is None:
+        return None
+    share = unit.n_yes / unit.n if unit.n else None
+    return (unit.tone, share, unit.said if unit.tone == "other" else "")
 
 
 def _asked(opened: Opened, number: int) -> dict[str, tuple[str, bool]]:

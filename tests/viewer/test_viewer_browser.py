@@ -35,8 +35,8 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
          "--disable-component-update", "--disable-sync"]  # fmt: skip
 SHOTS = os.environ.get("LEADLINE_SCREENSHOTS")
 
-pytest.importorskip("playwright", reason="Playwright is not installed: the extra browser-tests has it")
-pytest.importorskip("axe_playwright_python", reason="axe-core is not installed: the extra browser-tests has it")
+pytest.importorskip("playwright", reason="Playwright is not installed: the extra `test` has it")
+pytest.importorskip("axe_playwright_python", reason="axe-core is not installed: the extra `test` has it")
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"there is no browser at {CHROMIUM}")
 
 
@@ -207,6 +207,28 @@ def test_a_dark_view_has_no_serious_fault(seen: Seen, name: str) -> None:
         assert faults(seen.page) == []
     finally:
         seen.page.emulate_media(color_scheme="light")
+
+
+@pytest.mark.parametrize("width", [1360, 500])
+@pytest.mark.parametrize("name", ["demo_draco", "demo_dag", "demo_wandr"])
+def test_a_report_asks_nobody_and_has_no_serious_fault(seen: Seen, root: Path, name: str, width: int) -> None:
+    page = seen.page.context.new_page()
+    complaints: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda line: complaints.append(f"{line.type}: {line.text}"))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    try:
+        page.set_viewport_size({"width": width, "height": 900})
+        address = (root / name / "report.html").as_uri()
+        page.goto(address)
+        page.wait_for_selector("#table tbody tr")
+        shoot(page, f"report-{name}-{width}")
+        assert faults(page) == []
+        assert complaints == []
+        assert [url for url in requests if not url.startswith(("data:", address))] == []
+    finally:
+        page.close()
 
 
 def shoot(page: Page, name: str) -> None:

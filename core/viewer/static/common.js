@@ -11,7 +11,7 @@ export const make = (tag, name = "", ...inside) => {
 export const number = (value, scale = 100) => (value === null || value === undefined ? "–" : fixed(value, scale <= 1 ? 3 : 2));
 export const fixed = (value, places) => {
   if (value === null || value === undefined) return "–";
-  const shown = Math.abs(value) < 1e15 ? value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places }) : value.toPrecision(3);
+  const shown = Math.abs(value) < 1e15 ? value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places, roundingMode: "halfEven" }) : value.toPrecision(3);
   return shown.replace("-", "−");
 };
 export const count = (value) => value.toLocaleString("en-US");

@@ -66,6 +66,7 @@ const move = (step) => once(() => show(at + step));
 
 document.addEventListener("keydown", (event) => {
   if (event.target.closest("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.repeat) return; // a key that is held down labels one row, not all
   const keys = { y: () => put("yes"), n: () => put("no"), s: () => once(next), u: () => put(""), ArrowRight: () => move(1), ArrowLeft: () => move(-1) };
   if (!keys[event.key]) return;
   event.preventDefault();
