@@ -46,6 +46,7 @@ from adapters._baseline_search import Hit, Search, is_blocked
 from adapters._delivery import channel_of, checked_channel
 from core.calls import AT_ONCE, RetryPolicy
 from core.errors import CallError, StopRun, meaning
+from core.jobs.options import section_of
 from core.model import Failure, Submission, SubmissionStatus, Task
 from core.pages.fetched import OURS
 from core.pages.page import Page, Pages
@@ -397,4 +398,4 @@ async def _together(steps: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 def search_and_answer(config: Mapping[str, Any], services: Services) -> SearchAndAnswer:
     """The factory. Raises InputError for a value that can't be used."""
-    return SearchAndAnswer(Section(config).with_effort(_BY_EFFORT), services)
+    return SearchAndAnswer(section_of(config, *_BY_EFFORT), services)

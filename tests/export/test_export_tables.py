@@ -263,7 +263,7 @@ def broken_line(folder: Path) -> None:
     [
         (lambda folder: (folder / "run.json").unlink(), "there is no run.json"),
         (broken_run_json, "can't be read"),
-        (lambda folder: (folder / "run.json").write_text("[" * 100_000), "can't be read"),
+        (lambda folder: (folder / "run.json").write_text("[" * 100_000), "not JSON"),
         (
             lambda folder: (folder / "run.json").write_text('{"schema": "leadline/run/1"}'),
             "lacks what a run's has",
