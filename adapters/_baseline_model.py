@@ -22,7 +22,7 @@ from core.digest import plain
 from core.errors import CallError, InputError, cost_of
 from core.judge.completion import CHARACTERS_PER_TOKEN
 from core.judge.question import Answer, Question
-from core.model import Usage
+from core.model import Usage, total_usage
 from core.parts import Judge
 from core.prices import Price, cost, price_from_config
 from core.section import Section
@@ -53,8 +53,7 @@ class Tally:
     def asked(self, question: Question, usage: Usage | None, usd: float | None, source: str | None = None) -> None:
         """Count one call of the model."""
         self.model_calls += 1
-        if usage is not None:
-            self.usage = usage if self.usage is None else _sum(self.usage, usage)
+        self.usage = total_usage((self.usage, usage))
         known = None if usage is None or usage.input is None else usage.input + (usage.output or 0)
         self.tokens += expected_tokens(question) if known is None else known
         self._pay(usd, source)
@@ -81,17 +80,6 @@ def expected_tokens(question: Question) -> int:
     """Tokens of a question, from its length."""
     characters = len(question.system) + len(question.context) + len(question.ask)
     return characters // CHARACTERS_PER_TOKEN
-
-
-def _sum(left: Usage, right: Usage) -> Usage:
-    """Both; a number that only one of them has counts as it is."""
-    pairs = {name: (value, getattr(right, name)) for name, value in left.model_dump().items()}
-    return Usage(
-        **{
-            name: None if one is None and other is None else (one or 0) + (other or 0)
-            for name, (one, other) in pairs.items()
-        }
-    )
 
 
 class Model:

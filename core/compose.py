@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from core.cmdline import GROUPS
+from core.config import ENSEMBLE
 from core.errors import InputError
 from core.plugin_manager import PluginManager
 
@@ -89,7 +90,7 @@ def plain_tree(config: DictConfig) -> dict[str, Any]:
 def _with_members(tree: dict[str, Any]) -> dict[str, Any]:
     """An ensemble's members, each with its whole section: a run's identity rests on them."""
     judge = tree.get("judge")
-    if not isinstance(judge, Mapping) or judge.get("provider") != "ensemble":
+    if not isinstance(judge, Mapping) or judge.get("provider") != ENSEMBLE:
         return tree
     members = judge.get("members")
     if isinstance(members, Mapping):
@@ -124,7 +125,7 @@ def _member(entry: Any) -> dict[str, Any]:
             "not a judge", where="judge.members", expected="a name, or {judge: NAME, …}", got=repr(entry)
         )
     section = compose_group("judge", [f"judge={name}"])["judge"]
-    if section.get("provider") in ("ensemble", "recorded"):
+    if section.get("provider") in (ENSEMBLE, "recorded"):
         raise InputError(
             f"{section['provider']} can't be a member", where="judge.members", expected="judges that are asked"
         )

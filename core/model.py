@@ -10,7 +10,7 @@ The shapes are those of the files of a run (docs/files.md): what is written here
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -52,6 +52,18 @@ class Usage(Row):
     cached_input: int | None = None
     output: int | None = None
     reasoning: int | None = None
+
+
+def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
+    """The tokens of several calls: of each kind the sum of what is known; None where no call says anything."""
+    said = [usage for usage in usages if usage is not None]
+    if not said:
+        return None
+    totals: dict[str, int | None] = {}
+    for name in Usage.model_fields:
+        known = [value for usage in said if (value := getattr(usage, name)) is not None]
+        totals[name] = sum(known) if known else None
+    return Usage(**totals)
 
 
 class Citation(Row):

@@ -56,7 +56,7 @@ class Driver:
             record.forget()
             raise snapshot.void
         # an interrupt from here on leaves the job as it is: it is over, and the next start reads it for nothing
-        answer = await self._answer(ask, record, snapshot)
+        answer = await self._answer(ask, snapshot)
         assert record.row is not None, "an ended job without a record"
         began = record.row.begun
         submission = submission_of(
@@ -266,13 +266,11 @@ class Driver:
             raise error
         raise _told(error, "unreachable", cost_usd=0.0) from error
 
-    async def _answer(self, ask: Ask, record: JobRecord, last: Snapshot) -> Answer:
+    async def _answer(self, ask: Ask, last: Snapshot) -> Answer:
         try:
             return await self.provider.answer(ask, last)
         except CallError as error:
             if error.meaning.stops_run:
-                if last.state == "failed":  # for want of credit: it is over, and the next start sends it anew
-                    record.forget()
                 raise
             raise _told(error, "unreachable", cost_usd=0.0) from error
 

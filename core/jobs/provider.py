@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal, get_args
@@ -90,8 +91,8 @@ class Answer:
     latency_s: float | None = None
 
 
-class Provider:
-    """The provider's side of a job. An adapter overrides `create`, `advance` and `answer`, and what else it can.
+class Provider(ABC):
+    """The provider's side of a job. An adapter writes `create` and `answer`, and of the rest what its API has.
 
     Methods raise CallError, as core.jobs.Api does; they neither wait nor retry. `settings` is all that is sent
     beside the task and shapes an answer: it is part of the store's key and stands in every row.
@@ -112,22 +113,25 @@ class Provider:
 
     settings: Mapping[str, Any]
 
+    @abstractmethod
     async def create(self, ask: Ask) -> Snapshot:
         """Start the job. A call that is answered at once gives a terminal snapshot and needs no handle."""
-        raise NotImplementedError
 
-    async def advance(self, ask: Ask, handle: Handle) -> Snapshot:
+    async def advance(self, ask: Ask, handle: Handle) -> Snapshot:  # noqa: ARG002 -- adapters use it
         """Where the job stands: a poll, or the continuation that the last snapshot announced."""
-        raise NotImplementedError
+        # an API that answers at once gives no handle, so that nothing is ever asked about
+        raise AssertionError(f"{type(self).__name__} gave a handle and has no `advance`")
 
-    async def cancel(self, handle: Handle) -> None:
+    async def cancel(self, handle: Handle) -> None:  # noqa: ARG002 -- adapters use it
         """Ask the provider to stop the job. Raises CallError where it is over already."""
-        raise NotImplementedError
+        # asked of those alone that say `can_cancel`
+        raise AssertionError(f"{type(self).__name__} says can_cancel and has no `cancel`")
 
-    async def find(self, ask: Ask) -> Snapshot | None:
+    async def find(self, ask: Ask) -> Snapshot | None:  # noqa: ARG002 -- adapters use it
         """The job that was created with this token, if the provider knows one. Its snapshot has a handle."""
-        raise NotImplementedError
+        # asked of those alone that say `can_find`
+        raise AssertionError(f"{type(self).__name__} says can_find and has no `find`")
 
+    @abstractmethod
     async def answer(self, ask: Ask, last: Snapshot) -> Answer:
         """Read the last snapshot, and download what it points to. Called for whatever state the job ended in."""
-        raise NotImplementedError

@@ -25,7 +25,7 @@ from core.digest import combine, json_digest, plain, text_digest
 from core.errors import CallError, StopRun, cost_of
 from core.judge.question import Answer, Question
 from core.limiter import Limiter
-from core.model import Failure, Usage
+from core.model import Failure, Usage, total_usage
 from core.parts import Judge
 from core.secrets import Keys
 from core.stop import Stop
@@ -317,17 +317,8 @@ class _Tries:
 
     def add(self, usage: Usage | None, usd: float | None) -> None:
         self.n += 1
-        if usage is not None:
-            self.usage = usage if self.usage is None else _add(self.usage, usage)
+        self.usage = total_usage((self.usage, usage))
         self.usd = None if usd is None or self.usd is None else self.usd + usd
-
-
-def _add(left: Usage, right: Usage) -> Usage:
-    sums = {
-        name: value if (other := getattr(right, name)) is None else other if value is None else value + other
-        for name, value in left.model_dump().items()
-    }
-    return Usage(**sums)
 
 
 def _to_body(answer: Answer) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from core.errors import InputError
 from core.judge.desk import Desk, Tools
 from core.judge.question import Answer, Question
 from core.judge.votes import VOTES, Vote, is_split, voted
-from core.model import Failure, Usage
+from core.model import Failure, total_usage
 
 if TYPE_CHECKING:
     from core.config import JudgeSection
@@ -45,8 +45,6 @@ class Member:
 class Ensemble:
     """The members as one judge: what a run reads of a judge before it starts. It is never asked itself."""
 
-    stored = True
-
     def __init__(self, judges: Mapping[str, Judge], vote: Vote) -> None:
         self.judges, self.vote = dict(judges), vote
         #: without a store only where no member needs one
@@ -56,9 +54,9 @@ class Ensemble:
             "members": {name: plain(getattr(judge, "settings", {})) for name, judge in judges.items()},
         }
 
-    async def ask(self, question: Question) -> Answer:
-        """Never called: the panel asks the members."""
-        raise NotImplementedError
+    async def ask(self, question: Question) -> Answer:  # noqa: ARG002 -- a judge's signature
+        """A judge has it, and this one never gets a question: the panel gives each to the members' desks."""
+        raise AssertionError("an ensemble was asked as one judge")
 
     def check(self) -> list[str]:
         """What any member is missing."""
@@ -199,20 +197,10 @@ def _joined(by_name: Mapping[str, Answer], name: str) -> Answer:
         judge=name,
         model=", ".join(answer.model for answer in answers if answer.model) or None,
         raw=json.dumps({"members": said}, ensure_ascii=False),
-        usage=_sum([answer.usage for answer in answers if answer.usage is not None]),
+        usage=total_usage(answer.usage for answer in answers),
         cost_usd=None if any(usd is None for usd in costs) else sum(usd for usd in costs if usd is not None),
         cost_source="+".join(sources) or None,
         latency_s=max(times, default=None),
         asked_at=max((answer.asked_at for answer in answers if answer.asked_at), default=None),
         calls=sum(answer.calls for answer in answers),
     )
-
-
-def _sum(usages: Sequence[Usage]) -> Usage | None:
-    if not usages:
-        return None
-    totals: dict[str, int | None] = {}
-    for name in Usage.model_fields:
-        known = [value for usage in usages if (value := getattr(usage, name)) is not None]
-        totals[name] = sum(known) if known else None
-    return Usage(**totals)

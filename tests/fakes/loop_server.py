@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from abc import ABC, abstractmethod
 from typing import Self
 
 from aiohttp import web
 
 
-class LoopServer:
+class LoopServer(ABC):
     """Serves while its block is open. A fake overrides `handle`; `port` 0 takes a free one."""
 
     def __init__(self, port: int = 0) -> None:
@@ -23,9 +24,9 @@ class LoopServer:
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    @abstractmethod
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """The answer to one request."""
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
